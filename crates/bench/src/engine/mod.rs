@@ -5,12 +5,13 @@
 //!
 //! Map: `rig` the path, `rows` what is done, `measure` time and allocations of a row, `counts` instructions,
 //! `backlog` cost against what waits, `expiry` many leases at once, `features` what optional
-//! features cost, `sustained` threads through the node.
+//! features cost, `kept` the memory of documents and locks, `sustained` threads through the node.
 
 mod backlog;
 mod counts;
 mod expiry;
 mod features;
+mod kept;
 mod measure;
 mod rig;
 mod rows;
@@ -47,10 +48,11 @@ enum Part {
     Fair,
     Delayed,
     FeatureBytes,
+    KeptBytes,
 }
 
 impl Part {
-    const ALL: [(&str, Part); 8] = [
+    const ALL: [(&str, Part); 9] = [
         ("send_parallel", Part::SendParallel),
         ("sustained", Part::Sustained),
         ("backlog", Part::Backlog),
@@ -59,6 +61,7 @@ impl Part {
         ("fair", Part::Fair),
         ("delayed", Part::Delayed),
         ("feature_bytes", Part::FeatureBytes),
+        ("kept_bytes", Part::KeptBytes),
     ];
 }
 
@@ -67,7 +70,7 @@ impl Part {
 #[derive(clap::Args, Debug)]
 pub struct EngineArgs {
     /// Measure only these operations, by their names in the JSON output, or these parts: send_parallel,
-    /// sustained, backlog, expiry, blocked, fair, delayed, feature_bytes.
+    /// sustained, backlog, expiry, blocked, fair, delayed, feature_bytes, kept_bytes.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     rows: Vec<String>,
     /// Times that each operation is measured; the median is reported.
@@ -122,6 +125,7 @@ fn measure_all(args: &EngineArgs) -> Result<Report, String> {
             Part::Fair => features::fair(scale.features / 10, &mut report),
             Part::Delayed => features::delayed(scale.features, &mut report),
             Part::FeatureBytes => features::index_bytes(scale.features / 10, &mut report),
+            Part::KeptBytes => kept::index_bytes(scale.features / 10, &mut report),
         }
     }
     Ok(report)
