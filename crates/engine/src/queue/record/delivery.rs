@@ -87,7 +87,7 @@ fn read_weighted<'a>(reader: &mut Reader<'a>) -> Option<(&'a [u8], u16)> {
     Some((reader.raw(usize::from(len))?, u16::from_le_bytes([low, high])))
 }
 
-#[inline]
+#[inline(always)] // As for `decode_send`.
 pub(crate) fn decode_settle<'a>(reader: &mut Reader<'a>) -> Option<SettleRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
     let items: &[[u8; SETTLE_ITEM_BYTES]] = fixed_items(reader)?;
