@@ -36,6 +36,8 @@ def test_verbs_stage_and_commit(server):
     assert run(server, "doc", "get", "a", **env).stdout == "1"
     assert run(server, "doc", "put", "a", "--if-exists", "/dev/null", **env).stdout == "staged\n"
     assert run(server, "doc", "get", "a", **env).stdout == ""
+    edit = run(server, "doc", "edit", "a", EDITOR="true", **env)
+    assert edit.returncode == 2 and "not part of a transaction" in edit.stderr
     assert run(server, "doc", "delete", "a", **env).stdout == "staged\n"
     gone = run(server, "doc", "get", "a", **env)
     assert gone.returncode != 0 and "there is no document" in gone.stderr

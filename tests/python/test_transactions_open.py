@@ -129,14 +129,15 @@ def test_it_sees_its_own_changes_and_nobody_else_does(server):
     assert work.read("a") == '{"m":0,"n":15}' and content(server, "a") == '{"n":1}'
     work.stage(deleting("b"), deleting("a"))
     assert work.read("a") is None and work.read("b") is None and work.read("none") is None
-    work.stage(putting("a", "again"))
-    assert work.read("a") == "again" and content(server, "a") == '{"n":1}'
+    assert work.refused(putting("a", "again"))["code"] == "invalid_argument", "it would not begin anew"
+    work.stage(putting("b", "again"))
+    assert work.read("b") == "again" and content(server, "a") == '{"n":1}'
     binary = base64.b64encode(b"\xff\x00").decode()
     work.stage({"put": {"key": "c", "content_base64": binary}})
     assert work.stage(getting("c"))[0]["document"]["content_base64"] == binary
     work.commit()
-    assert (content(server, "a"), content(server, "b")) == ("again", None)
-    assert get(server, "a")["version"] == 2 and get(server, "c")["content_base64"] == binary
+    assert (content(server, "a"), content(server, "b")) == (None, "again")
+    assert get(server, "b")["version"] == 1 and get(server, "c")["content_base64"] == binary
 
 
 def test_what_was_read_must_not_change(server):
@@ -180,14 +181,17 @@ def test_conditions_hold_when_they_are_staged_and_at_the_commit(server):
         work.stage(getting("a"))
         told = work.refused(sending("half"), wrong)
         assert (told["code"], told["details"]["operation"]) == ("version_mismatch", 1), wrong
+    later = [sending("first"), sending("second", depends_on=["#0"])]
+    assert begin(server).stage(*later) == [{}, {}]
     assert work.refused(deleting("none"))["code"] == "document_not_found"
     assert work.refused(adding("none"))["code"] == "document_not_found"
     work.stage(putting("a", "2", if_etag=etag, if_version=1))
     assert work.refused(putting("a", "3", if_etag=etag))["code"] == "invalid_argument"
     assert work.refused(putting("a", "3", if_absent=True))["code"] == "version_mismatch"
-    work.stage(putting("a", "3", if_exists=True), deleting("a"), putting("a", "4", if_absent=True))
+    work.stage(putting("a", "3", if_exists=True, history=3), putting("a", "4"))
     work.commit()
-    assert get(server, "a")["content"] == "4" and messages(server, "mail") == [], "a refused call stages nothing"
+    assert get(server, "a").items() >= {"content": "4", "version": 2, "history": 3}.items()
+    assert messages(server, "mail") == [], "a refused call stages nothing"
     # One that says its condition without reading is checked at the commit.
     work = begin(server)
     work.stage(putting("b", "1", if_version=3), sending("x"))
@@ -208,6 +212,11 @@ def test_bad_operations_are_refused_when_they_are_staged(server):
         (checking("a"), "invalid_argument"),
         ({"send": {"queue": "mail"}}, "missing_field"),
         (settling("x"), "invalid_receipt"),
+        (releasing("x"), "invalid_argument"),
+        (acquiring("a", ttl_ms=0), "invalid_argument"),
+        ({"acquire": {"keys": ["a", "a"]}}, "invalid_argument"),
+        (sending("x", queue="$bad"), "invalid_name"),
+        (sending("x" * 3_000_000), "payload_too_large"),
         ({"list": {}}, "unknown_field"),
     ]:
         told = work.refused(sending("half"), operation)
@@ -298,3 +307,24 @@ def test_a_restart_loses_what_is_open_and_remembers_what_was_committed(server):
     assert content(server, "a") == "1" and payloads(server, "mail") == ["y"]
     assert done.commit() == {**outcome, "duplicate": True}
     assert payloads(server, "mail") == ["y"]
+
+
+def test_who_has_no_right_begins_nothing_and_others_are_told_no_outcome(server):
+    server.env["SLUICE_TOKEN"] = server.sluice("token", "create", "root", "--scope", "*=admin").stdout.strip()
+
+    def token(name: str, *scope: str) -> dict:
+        return {"Authorization": f"Bearer {server.sluice('token', 'create', name, *scope).stdout.strip()}"}
+
+    worker, reader = token("worker", "--scope", "default=rw"), token("reader", "--scope", "default=r")
+    nobody = token("nobody")
+    begun = server.call("POST", f"{TRANSACTIONS}/begin", {}, worker)["transaction"]
+    path = f"{TRANSACTIONS}/{begun}"
+    server.call("POST", f"{path}/operations", {"operations": [acquiring("l"), putting("a", "1")]}, worker)
+    outcome = server.call("POST", f"{path}/commit", None, worker)
+    assert server.call("POST", f"{path}/commit", None, worker) == {**outcome, "duplicate": True}
+    told = error(server, "POST", f"{path}/commit", None, reader)
+    assert (told["status"], told["code"]) == (409, "transaction_lost"), "the token of the grant is not theirs"
+    for call in ("begin", f"{begun}/commit", f"{begun}/rollback"):
+        for namespace in ("default", "absent"):
+            at = f"/v1/namespaces/{namespace}/transactions/{call}"
+            assert error(server, "POST", at, None, nobody)["status"] == 403, (call, namespace)

@@ -39,6 +39,14 @@ def test_what_is_open_ends_with_the_node_that_leads(machines):  # noqa: F811
     done = begin(putting("a", "1"), sending("x"))
     status, outcome = answered(other, "POST", f"{done}/commit")
     assert status == 200 and outcome["duplicate"] is False and len(outcome["results"]) == 2
+    # The same node leads again in between, and the transaction stays lost.
+    left = begin(putting("a", "2"), sending("y"))
+    for node in (one, leader):
+        number = nodes.index(node) + 1
+        assert answered(other, "POST", "/v1/cluster/transfer", {"node": number})[0] == 200
+        until(lambda number=number: leader_of_first_shard(other) == number, f"node {number} leads")
+        status, told = answered(other, "POST", f"{left}/commit")
+        assert (status, told["error"]["code"]) == (409, "transaction_lost"), told
     left = begin(putting("a", "2"), sending("y"))
     leader.kill()
     for node, method in ((one, "commit"), (other, "commit"), (one, "rollback")):

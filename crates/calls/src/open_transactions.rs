@@ -43,10 +43,18 @@ struct Shared {
     bytes: Arc<AtomicUsize>,
 }
 
+/// A namespace under one leader. Of the next one, transactions are lost, also if that is the same node again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Led {
+    pub(crate) namespace: NamespaceId,
+    /// Number of the epoch, which begins with each leadership.
+    pub(crate) epoch: u64,
+}
+
 /// A transaction that is open.
 pub(crate) struct Open {
     pub(crate) id: String,
-    namespace: NamespaceId,
+    of: Led,
     ends_at: Instant,
     /// True from the beginning of a commit on until it is known to have done nothing: it may take effect.
     is_closing: AtomicBool,
@@ -79,7 +87,7 @@ impl OpenTransactions {
     ///
     /// # Errors
     /// `overloaded`: too many are open; `internal`: the system has no random bytes.
-    pub(crate) fn begin(&self, namespace: NamespaceId, ttl: Duration) -> Result<Arc<Open>, Error> {
+    pub(crate) fn begin(&self, of: Led, ttl: Duration) -> Result<Arc<Open>, Error> {
         let mut bytes = [0; ID_BYTES];
         let no_bytes = |_| Error::Internal { reason: "the system has no random bytes".into() };
         SystemRandom::new().fill(&mut bytes).map_err(no_bytes)?;
@@ -87,7 +95,7 @@ impl OpenTransactions {
         let held = Held { staged: Staged::default(), bytes: 0, of_all };
         let open = Arc::new(Open {
             id: HEXLOWER.encode(&bytes),
-            namespace,
+            of,
             ends_at: Instant::now() + ttl,
             is_closing: AtomicBool::new(false),
             staged: Arc::new(tokio::sync::Mutex::new(held)),
@@ -110,9 +118,9 @@ impl OpenTransactions {
     ///
     /// # Errors
     /// `transaction_lost`: it is not open here.
-    pub(crate) fn find(&self, namespace: NamespaceId, id: &str) -> Result<Arc<Open>, CallError> {
+    pub(crate) fn find(&self, of: Led, id: &str) -> Result<Arc<Open>, CallError> {
         let found = self.0.open().get(id).cloned();
-        let found = found.filter(|open| open.namespace == namespace && open.is_there());
+        let found = found.filter(|open| open.of == of && open.is_there());
         found.ok_or_else(|| lost(id))
     }
 
@@ -220,7 +228,7 @@ impl Drop for Held {
 mod tests {
     use super::*;
 
-    const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
+    const NAMESPACE: Led = Led { namespace: NamespaceId::DEFAULT, epoch: 1 };
 
     #[tokio::test(start_paused = true)]
     async fn one_ends_with_its_time_and_gives_its_memory_back() {
@@ -229,7 +237,9 @@ mod tests {
         let other = all.begin(NAMESPACE, Duration::from_secs(50)).unwrap();
         open.lock(&all).await.unwrap().replace(Staged::of_bytes(1_000)).unwrap();
         assert_eq!(all.0.bytes.load(Ordering::Relaxed), 1_000);
-        assert!(all.find(NamespaceId(7), &open.id).is_err(), "of another namespace");
+        let other_namespace = Led { namespace: NamespaceId(7), ..NAMESPACE };
+        let next_leader = Led { epoch: 2, ..NAMESPACE };
+        assert!(all.find(other_namespace, &open.id).is_err() && all.find(next_leader, &open.id).is_err());
         let id = all.find(NAMESPACE, &open.id).unwrap().id.clone();
         drop(open);
         sleep(Duration::from_secs(6)).await;

@@ -48,6 +48,16 @@ impl Node {
         }
     }
 
+    /// Number of the epoch of the shard on which a namespace lives: another one with each start, and with
+    /// each leadership.
+    ///
+    /// # Errors
+    /// `namespace_not_found`; those of a node that does not lead.
+    pub async fn epoch(&self, namespace: NamespaceId) -> Result<u64, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        self.look(shard, |at: &mut ShardView<'_>| at.engine.epoch()).await
+    }
+
     /// The transaction that was committed with an idempotency key by the same request; `None`: none was, as
     /// far as is remembered.
     ///

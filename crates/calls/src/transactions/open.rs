@@ -24,12 +24,13 @@ use super::{Committed, Given, Operation, clear, command, key_of};
 use crate::access::Right;
 use crate::call::{Done, Unary};
 use crate::codes::find;
+use crate::digest::request_digest;
 use crate::documents::patch::{KeyedPatch, patched};
 use crate::documents::{KeyedCheck, KeyedDelete, KeyedPut, answer_bytes, read_key};
 use crate::error::CallError;
 use crate::fault::Fault;
 use crate::hot::AT_MS_EXAMPLE;
-use crate::open_transactions::{Change, Held, Kept, Open, Place, Seen, Staged};
+use crate::open_transactions::{Change, Held, Kept, Led, Open, Place, Seen, Staged};
 use crate::payload::{Content, Headers, Octets, Text};
 use crate::permit::Permit;
 use crate::time::now_ms;
@@ -66,11 +67,10 @@ impl Unary for Begin {
     type Answer = Begun;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Begun>, CallError> {
-        permit.require_known()?;
-        permit.allow_work()?;
+        allow_some(permit)?;
         let ttl_ms = self.ttl_ms.map_or(TTL_MS, Within::get);
         let all = permit.calls().open_transactions();
-        let open = all.begin(permit.namespace_id()?, Duration::from_millis(ttl_ms))?;
+        let open = all.begin(led(permit).await?, Duration::from_millis(ttl_ms))?;
         Ok(Begun { transaction: open.id.clone(), expires_at_ms: now_ms() + ttl_ms }.into())
     }
 }
@@ -85,8 +85,9 @@ impl Unary for Rollback {
     type Answer = Nothing;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Nothing>, CallError> {
+        allow_some(permit)?;
         let all = permit.calls().open_transactions();
-        let open = all.find(permit.namespace_id()?, permit.name())?;
+        let open = all.find(led(permit).await?, permit.name())?;
         // A commit that has begun is waited for.
         let _held = open.lock_open(all).await?;
         all.end(&open.id);
@@ -174,7 +175,7 @@ pub async fn stage(
     clear(permit, operations).await?;
     let namespace = permit.namespace_id()?;
     let all = permit.calls().open_transactions();
-    let open = all.find(namespace, permit.name())?;
+    let open = all.find(led(permit).await?, permit.name())?;
     let mut held = open.lock_open(all).await?;
     let mut staging = Staging { permit, namespace, staged: held.staged.clone(), is_request_kept: false };
     let mut results = Vec::with_capacity(operations.len());
@@ -207,6 +208,7 @@ impl Staging<'_, '_> {
     async fn add(&mut self, at: usize, operation: &Operation<'_>) -> Result<StageResult, CallError> {
         match operation {
             Operation::Send(_) | Operation::Settle(_) | Operation::Acquire(_) | Operation::Release(_) => {
+                self.check_alone(operation)?;
                 self.staged.stage(at);
                 self.is_request_kept = true;
             }
@@ -217,6 +219,20 @@ impl Staging<'_, '_> {
             Operation::Check(check) => self.check(check).await?,
         }
         Ok(StageResult::default())
+    }
+
+    /// Refuses what is wrong by itself. A message that waits for others of its transaction is judged with
+    /// them.
+    fn check_alone(&self, operation: &Operation<'_>) -> Result<(), CallError> {
+        if let Operation::Send(message) = operation
+            && message.item.options.is_some_and(|options| options.depends_on.is_some())
+        {
+            return Ok(());
+        }
+        let one = std::slice::from_ref(operation);
+        let given = Given::read(self.permit, one)?;
+        let command = command(self.namespace, operation, 0, &given, None)?;
+        Ok(command.check(&self.permit.calls().limits())?)
     }
 
     async fn get(&mut self, key: &str) -> Result<StageResult, CallError> {
@@ -275,7 +291,18 @@ impl Staging<'_, '_> {
         let writing = put.writing(&attributes)?;
         let put = writing.put(self.namespace, key, 0)?;
         Command::DocumentPut(put).check(&self.permit.calls().limits())?;
-        self.staged.see(key).expect(key, put.when)?;
+        let seen = self.staged.see(key);
+        seen.expect(key, put.when)?;
+        let before = match &seen.change {
+            Some(Change::Put { history, .. }) => *history,
+            Some(Change::Delete) => {
+                let reason =
+                    "the transaction deletes the document: write the new one with the next transaction";
+                return Err(Fault::invalid(reason).into());
+            }
+            None => None,
+        };
+        let put = DocumentPut { history: put.history.or(before), ..put };
         self.staged.change(key, Some(Change::of(&put)));
         Ok(())
     }
@@ -368,28 +395,45 @@ pub enum Close {
 /// # Errors
 /// `transaction_lost`.
 pub async fn close(permit: &Permit<'_>) -> Result<Close, CallError> {
-    permit.require_known()?;
-    permit.allow_work()?;
-    let (namespace, all) = (permit.namespace_id()?, permit.calls().open_transactions());
-    let opened = match all.find(namespace, permit.name()) {
+    allow_some(permit)?;
+    let (of, all) = (led(permit).await?, permit.calls().open_transactions());
+    let opened = match all.find(of, permit.name()) {
         Ok(open) => open.lock(all).await.map(|held| Closing { open, held }),
         Err(error) => Err(error),
     };
     match opened {
         Ok(closing) => Ok(Close::Open(closing)),
         Err(error) => {
-            let (key, digest) = outcome_key(permit.name());
-            let done = permit.node().committed(namespace, &key, digest).await?;
+            let (key, digest) = outcome_key(permit, permit.name());
+            // What another caller has committed is told to nobody else.
+            let done = permit.node().committed(of.namespace, &key, digest).await.ok().flatten();
             let done = done.ok_or(error)?;
             Ok(Close::Before(Box::new(committed(&done.operations, true))))
         }
     }
 }
 
-/// The idempotency key under which the outcome of a transaction is remembered, and the digest of its request.
-/// No caller can give it: theirs are printable.
-fn outcome_key(id: &str) -> (Vec<u8>, u64) {
-    (["\0", id].concat().into_bytes(), 1)
+/// The idempotency key under which the outcome of a caller's transaction is remembered, and the digest of its
+/// request. No caller can give the key: theirs are printable.
+fn outcome_key(permit: &Permit<'_>, id: &str) -> (Vec<u8>, u64) {
+    let digest = request_digest(permit.caller(), std::iter::once(id.as_bytes()));
+    (["\0", id].concat().into_bytes(), digest[0])
+}
+
+/// Checks that the caller may do anything that a transaction does, before anything is looked up.
+fn allow_some(permit: &Permit<'_>) -> Result<(), CallError> {
+    permit.require_known()?;
+    permit.allow_work()?;
+    let sends = permit.allow_some_queue(Right::Send).or_else(|_| permit.allow_some_queue(Right::Receive));
+    sends
+        .or_else(|_| permit.allow_some_key(Right::Read))
+        .or_else(|_| permit.allow_some_key(Right::Coordinate))
+}
+
+/// The namespace of a call, under the leader that there is now.
+async fn led(permit: &Permit<'_>) -> Result<Led, CallError> {
+    let namespace = permit.namespace_id()?;
+    Ok(Led { namespace, epoch: permit.node().epoch(namespace).await? })
 }
 
 /// The answer to a commit: of each operation, but for checks.
@@ -463,7 +507,7 @@ impl Closing {
             commands.push(one);
         }
         commands.extend(documents.into_values());
-        let (key, request_digest) = outcome_key(&self.open.id);
+        let (key, request_digest) = outcome_key(permit, &self.open.id);
         let whole = Whole { namespace, idempotency_key: &key, request_digest, operations: &commands };
         // From here on a caller that goes away leaves it open whether it is done.
         self.open.set_closing(true);

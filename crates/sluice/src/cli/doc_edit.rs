@@ -11,7 +11,7 @@ use sluice_client::{Document, DocumentPut, DocumentWritten};
 use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::connect::ServerFlags;
+use super::connect::{ServerFlags, TRANSACTION};
 use super::{CliError, Out, Result};
 
 #[derive(Debug, Args)]
@@ -28,6 +28,10 @@ pub(crate) struct EditArgs {
 }
 
 pub(super) async fn run(args: EditArgs, out: Out) -> Result<()> {
+    if std::env::var_os(TRANSACTION).is_some_and(|id| !id.is_empty()) {
+        let reason = format!("{TRANSACTION} is set, and an edit is not part of a transaction");
+        return Err(CliError::usage(reason).hint("Use `sluice doc get` and `sluice doc put`, or unset it."));
+    }
     let editor = editor()?;
     let connection = args.server.connect()?;
     let read = connection.client.document_get(&args.key, None).await.map_err(|e| connection.error(&e))?;

@@ -49,9 +49,10 @@ async fn commit(client: &Client, transaction: &str, job: &Job, settle: &Settle) 
     client.transaction_commit(transaction).await.map(drop)
 }
 
-/// True when another try may go better: others have changed what the command has read.
+/// True when nothing was done, and another try may go better: others have changed what the command has read,
+/// or the transaction has ended with the leader.
 fn is_conflict(error: &ClientError) -> bool {
-    matches!(error.code(), Some("version_mismatch" | "lock_held"))
+    matches!(error.code(), Some("version_mismatch" | "lock_held" | "transaction_lost"))
 }
 
 fn failed(what: &str, error: &ClientError) -> Settle {
