@@ -22,7 +22,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::{Committed, Given, Operation, clear, command, key_of};
 use crate::access::Right;
-use crate::call::{Done, Unary};
+use crate::call::{Body, Done, Unary};
 use crate::codes::find;
 use crate::digest::request_digest;
 use crate::documents::patch::{KeyedPatch, patched};
@@ -83,6 +83,7 @@ pub struct Rollback {}
 
 impl Unary for Rollback {
     type Answer = Nothing;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Nothing>, CallError> {
         allow_some(permit)?;

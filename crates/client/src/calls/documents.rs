@@ -151,17 +151,17 @@ impl Client {
     /// use serde_json::json;
     /// use sluice_client::DocumentQuery;
     ///
-    /// let filter = Some(json!({"/state": "paid", "/total": {"ge": 100}}));
-    /// let mut query = DocumentQuery { filter, prefix: "orders/", ..DocumentQuery::default() };
-    /// let mut next;
+    /// let filter = json!({"/state": "paid", "/total": {"ge": 100}});
+    /// let mut next: Option<String> = None;
     /// loop {
+    ///     let (filter, after) = (Some(filter.clone()), next.as_deref());
+    ///     let query = DocumentQuery { filter, after, prefix: "orders/", ..DocumentQuery::default() };
     ///     let page = client.document_query(&query).await?;
     ///     for order in page.documents {
     ///         println!("{}: {}", order.about.key, String::from_utf8_lossy(&order.content));
     ///     }
     ///     next = page.next;
-    ///     query.after = next.as_deref();
-    ///     if query.after.is_none() {
+    ///     if next.is_none() {
     ///         break;
     ///     }
     /// }
