@@ -355,11 +355,7 @@ impl World {
         let lane = &mut self.lanes[self.at];
         let Some(server) = &mut lane.server else { return };
         server.writer.step();
-        let proposed = lane.history.next_index();
-        if proposed > lane.written {
-            lane.last_write = lane.written;
-            lane.written = proposed;
-        }
+        lane.note_written();
     }
 
     fn maintenance_steps(&mut self) {
@@ -368,6 +364,7 @@ impl World {
         let lane = &mut self.lanes[self.at];
         if let Some(server) = &mut lane.server {
             server.maintenance.step(now_us);
+            lane.note_written();
             lane.rests(now_us, calm);
         }
     }

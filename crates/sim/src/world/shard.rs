@@ -24,7 +24,7 @@ pub(super) struct ShardWorld {
     pub(super) noted: u64,
     /// Progress of upkeep on an idle log.
     rest: Rest,
-    /// Index before which all records were given to the disk; index at which the last ones given begin.
+    /// Index before which the journal has written all records; index at which those of the last write begin.
     pub(super) written: u64,
     pub(super) last_write: u64,
     /// Index before which the next start must find all records.
@@ -73,6 +73,17 @@ impl ShardWorld {
     pub(super) fn sync_all(&mut self) {
         self.vouched = self.durable;
         self.durable = self.history.applied();
+    }
+
+    /// Notes what the journal has written since. With a sync after each write only a later one shows that an
+    /// earlier one was synced; one that failed, or waits for room, need not be on the disk.
+    pub(super) fn note_written(&mut self) {
+        let Some(server) = &mut self.server else { return };
+        let written = server.shard.store().durable_index() + 1;
+        if written > self.written {
+            self.last_write = self.written;
+            self.written = written;
+        }
     }
 
     /// Notes that everything is durable, and that the manifest notes it.
