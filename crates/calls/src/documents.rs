@@ -366,12 +366,17 @@ pub(crate) async fn read_key(
 
 /// Sets memory aside for an answer in which each byte of the content takes up to `each`.
 fn set_aside(permit: &Permit<'_>, view: &DocumentView, each: usize) -> Result<(), Error> {
-    permit.room().reserve(view.content_bytes as usize * each + FIELDS_BYTES)
+    permit.room().reserve(answer_bytes(view.content_bytes as usize, each))
 }
 
-/// Most bytes of an answer with a content of so many bytes, as text.
-pub(crate) fn answer_bytes(content_bytes: usize) -> usize {
-    content_bytes * TEXT_BYTES_MAX + FIELDS_BYTES
+/// Most bytes of an answer with a content, each of whose bytes takes up to `each`.
+fn answer_bytes(content_bytes: usize, each: usize) -> usize {
+    content_bytes * each + FIELDS_BYTES
+}
+
+/// Most bytes of an answer with a content as text.
+pub(crate) fn text_bytes(content_bytes: usize) -> usize {
+    answer_bytes(content_bytes, TEXT_BYTES_MAX)
 }
 
 /// A document to show.

@@ -118,9 +118,9 @@ impl OpenTransactions {
     ///
     /// # Errors
     /// `transaction_lost`: it is not open here.
-    pub(crate) fn find(&self, of: Led, id: &str) -> Result<Arc<Open>, CallError> {
+    pub(crate) fn find(&self, namespace: NamespaceId, id: &str) -> Result<Arc<Open>, CallError> {
         let found = self.0.open().get(id).cloned();
-        let found = found.filter(|open| open.of == of && open.is_there());
+        let found = found.filter(|open| open.of.namespace == namespace && open.is_there());
         found.ok_or_else(|| lost(id))
     }
 
@@ -143,7 +143,7 @@ impl OpenTransactions {
 async fn end_after(ttl: Duration, shared: Weak<Shared>, id: String) {
     sleep(ttl).await;
     let find = || shared.upgrade().and_then(|shared| shared.open().get(&id).cloned());
-    if find().is_some_and(|open| open.is_closing.load(Ordering::Relaxed)) {
+    if find().is_some_and(|open| open.is_closing()) {
         sleep(CLOSING_STAYS).await;
     }
     if let Some(shared) = shared.upgrade() {
@@ -164,7 +164,12 @@ pub(crate) fn lost(id: &str) -> CallError {
 
 impl Open {
     fn is_there(&self) -> bool {
-        self.ends_at > Instant::now() || self.is_closing.load(Ordering::Relaxed)
+        self.ends_at > Instant::now() || self.is_closing()
+    }
+
+    /// True if a commit has begun, and may take effect.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Relaxed)
     }
 
     /// Notes whether a commit may take effect.
@@ -172,17 +177,24 @@ impl Open {
         self.is_closing.store(is_closing, Ordering::Relaxed);
     }
 
-    /// Waits until no other call works on it, for one that changes or ends it without a commit.
+    /// Refuses what changes or ends it without a commit, while a commit may take effect.
     ///
     /// # Errors
-    /// `transaction_lost`; `wrong_state`: a commit has begun, and may take effect.
-    pub(crate) async fn lock_open(&self, all: &OpenTransactions) -> Result<OwnedMutexGuard<Held>, CallError> {
-        let held = self.lock(all).await?;
-        if self.is_closing.load(Ordering::Relaxed) {
+    /// `wrong_state`.
+    pub(crate) fn expect_no_commit(&self) -> Result<(), CallError> {
+        if self.is_closing() {
             let message = "a commit of the transaction has begun, and may take effect: repeat the commit";
             return Err(CallError::new("wrong_state", message));
         }
-        Ok(held)
+        Ok(())
+    }
+
+    /// Refuses it under another leader than the one under which it was begun.
+    ///
+    /// # Errors
+    /// `transaction_lost`.
+    pub(crate) fn expect_led(&self, led: Led) -> Result<(), CallError> {
+        if self.of == led { Ok(()) } else { Err(lost(&self.id)) }
     }
 
     /// Waits until no other call works on it.
@@ -228,18 +240,18 @@ impl Drop for Held {
 mod tests {
     use super::*;
 
-    const NAMESPACE: Led = Led { namespace: NamespaceId::DEFAULT, epoch: 1 };
+    const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
+    const LED: Led = Led { namespace: NAMESPACE, epoch: 1 };
 
     #[tokio::test(start_paused = true)]
     async fn one_ends_with_its_time_and_gives_its_memory_back() {
         let all = OpenTransactions::default();
-        let open = all.begin(NAMESPACE, Duration::from_secs(5)).unwrap();
-        let other = all.begin(NAMESPACE, Duration::from_secs(50)).unwrap();
+        let open = all.begin(LED, Duration::from_secs(5)).unwrap();
+        let other = all.begin(LED, Duration::from_secs(50)).unwrap();
         open.lock(&all).await.unwrap().replace(Staged::of_bytes(1_000)).unwrap();
         assert_eq!(all.0.bytes.load(Ordering::Relaxed), 1_000);
-        let other_namespace = Led { namespace: NamespaceId(7), ..NAMESPACE };
-        let next_leader = Led { epoch: 2, ..NAMESPACE };
-        assert!(all.find(other_namespace, &open.id).is_err() && all.find(next_leader, &open.id).is_err());
+        assert!(all.find(NamespaceId(7), &open.id).is_err(), "of another namespace");
+        assert!(open.expect_led(LED).is_ok() && open.expect_led(Led { epoch: 2, ..LED }).is_err());
         let id = all.find(NAMESPACE, &open.id).unwrap().id.clone();
         drop(open);
         sleep(Duration::from_secs(6)).await;
@@ -247,7 +259,7 @@ mod tests {
         assert_eq!(all.0.bytes.load(Ordering::Relaxed), 0);
         assert!(all.find(NAMESPACE, &other.id).is_ok());
         other.set_closing(true);
-        assert_eq!(other.lock_open(&all).await.err().unwrap().code(), "wrong_state");
+        assert_eq!(other.expect_no_commit().unwrap_err().code(), "wrong_state");
         sleep(Duration::from_secs(60)).await;
         assert!(all.find(NAMESPACE, &other.id).is_ok(), "a repeat of its commit comes to know");
         sleep(Duration::from_secs(60)).await;
@@ -259,7 +271,7 @@ mod tests {
         let all = OpenTransactions::default();
         let mut held = Vec::new();
         for _ in 0..ALL_BYTES_MAX / STAGED_BYTES_MAX {
-            let open = all.begin(NAMESPACE, Duration::from_secs(50)).unwrap();
+            let open = all.begin(LED, Duration::from_secs(50)).unwrap();
             let mut one = open.lock(&all).await.unwrap();
             let too_large = one.replace(Staged::of_bytes(STAGED_BYTES_MAX + 1)).unwrap_err();
             assert_eq!(too_large.code(), "batch_too_large");
@@ -267,7 +279,7 @@ mod tests {
             drop(one);
             held.push(open);
         }
-        let open = all.begin(NAMESPACE, Duration::from_secs(50)).unwrap();
+        let open = all.begin(LED, Duration::from_secs(50)).unwrap();
         let mut one = open.lock(&all).await.unwrap();
         assert_eq!(one.replace(Staged::of_bytes(1)).unwrap_err().code(), "overloaded");
         held[0].lock(&all).await.unwrap().replace(Staged::of_bytes(5)).unwrap();

@@ -212,12 +212,12 @@ impl Seen {
         Ok(())
     }
 
-    /// True if there is a document, as the transaction sees it; `None`: it has not looked.
-    pub(crate) fn exists(&self) -> Option<bool> {
+    /// True if there is a document, as far as the transaction has looked.
+    pub(crate) fn exists(&self) -> bool {
         match &self.change {
-            Some(Change::Put { .. }) => Some(true),
-            Some(Change::Delete) => Some(false),
-            None => self.read.map(|found| found.is_some()),
+            Some(Change::Put { .. }) => true,
+            Some(Change::Delete) => false,
+            None => self.read.flatten().is_some(),
         }
     }
 }

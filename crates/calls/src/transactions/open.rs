@@ -26,7 +26,7 @@ use crate::call::{Body, Done, Unary};
 use crate::codes::find;
 use crate::digest::request_digest;
 use crate::documents::patch::{KeyedPatch, patched};
-use crate::documents::{KeyedCheck, KeyedDelete, KeyedPut, answer_bytes, read_key};
+use crate::documents::{KeyedCheck, KeyedDelete, KeyedPut, read_key, text_bytes};
 use crate::error::CallError;
 use crate::fault::Fault;
 use crate::hot::AT_MS_EXAMPLE;
@@ -87,11 +87,10 @@ impl Unary for Rollback {
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Nothing>, CallError> {
         allow_some(permit)?;
-        let all = permit.calls().open_transactions();
-        let open = all.find(led(permit).await?, permit.name())?;
         // A commit that has begun is waited for.
-        let _held = open.lock_open(all).await?;
-        all.end(&open.id);
+        let (open, _held) = lock_named(permit).await?;
+        open.expect_no_commit()?;
+        permit.calls().open_transactions().end(&open.id);
         Ok(Nothing {}.into())
     }
 }
@@ -175,10 +174,10 @@ pub async fn stage(
 ) -> Result<StageResults, CallError> {
     clear(permit, operations).await?;
     let namespace = permit.namespace_id()?;
-    let all = permit.calls().open_transactions();
-    let open = all.find(led(permit).await?, permit.name())?;
-    let mut held = open.lock_open(all).await?;
-    let mut staging = Staging { permit, namespace, staged: held.staged.clone(), is_request_kept: false };
+    let (open, mut held) = lock_named(permit).await?;
+    open.expect_no_commit()?;
+    let staged = held.staged.clone();
+    let mut staging = Staging { permit, namespace, staged, is_request_kept: false, answer_bytes: 0 };
     let mut results = Vec::with_capacity(operations.len());
     for (at, operation) in operations.iter().enumerate() {
         let result = staging.add(at, operation).await;
@@ -203,6 +202,8 @@ struct Staging<'p, 'c> {
     staged: Staged,
     /// True: operations of the request itself are needed for the commit.
     is_request_kept: bool,
+    /// Memory that is set aside for the documents of the answer.
+    answer_bytes: usize,
 }
 
 impl Staging<'_, '_> {
@@ -241,10 +242,15 @@ impl Staging<'_, '_> {
         let (version, blob) = match self.look(key, true).await? {
             Looked::Absent => return Ok(StageResult { found: Some(false), document: None }),
             Looked::Staged(blob) => {
-                permit.room().reserve(answer_bytes(blob.len()))?;
+                self.answer_bytes += text_bytes(blob.len());
+                permit.room().reserve(self.answer_bytes)?;
                 (None, blob)
             }
-            Looked::Stored(version, blob) => (Some(version), blob.ok_or_else(unreadable)?),
+            Looked::Stored(version, blob) => {
+                let blob = blob.ok_or_else(unreadable)?;
+                self.answer_bytes += text_bytes(blob.len());
+                (Some(version), blob)
+            }
         };
         let content = Content::of(Some(&blob));
         let document = StagedDocument {
@@ -271,9 +277,9 @@ impl Staging<'_, '_> {
 
     /// Looks at what is stored, and notes it.
     async fn load(&mut self, key: &str, read: bool) -> Result<Looked, CallError> {
-        let permit = self.permit;
+        let (permit, before) = (self.permit, self.answer_bytes);
         let room = |view: &DocumentView| match read {
-            true => permit.room().reserve(answer_bytes(view.content_bytes as usize)).map(|()| true),
+            true => permit.room().reserve(before + text_bytes(view.content_bytes as usize)).map(|()| true),
             false => Ok(false),
         };
         let looked = match read_key(permit, key, None, room).await {
@@ -310,7 +316,7 @@ impl Staging<'_, '_> {
 
     async fn patch(&mut self, patch: &KeyedPatch) -> Result<(), CallError> {
         let key = key_of(patch.key.as_ref())?;
-        let (change, when) = (patch.given().change(self.permit, 0)?, patch.when().read()?);
+        let (change, when) = (patch.given().change(self.permit, self.answer_bytes)?, patch.when().read()?);
         let blob = match self.look(key, true).await? {
             Looked::Absent => return Err(Error::DocumentNotFound { key: key.to_owned() }.into()),
             Looked::Staged(blob) => blob,
@@ -341,7 +347,7 @@ impl Staging<'_, '_> {
             self.load(key, false).await?;
         }
         let seen = self.staged.see(key);
-        if seen.exists() != Some(true) {
+        if !seen.exists() {
             return Err(Error::DocumentNotFound { key: key.to_owned() }.into());
         }
         seen.expect(key, when)?;
@@ -397,19 +403,17 @@ pub enum Close {
 /// `transaction_lost`.
 pub async fn close(permit: &Permit<'_>) -> Result<Close, CallError> {
     allow_some(permit)?;
-    let (of, all) = (led(permit).await?, permit.calls().open_transactions());
-    let opened = match all.find(of, permit.name()) {
-        Ok(open) => open.lock(all).await.map(|held| Closing { open, held }),
-        Err(error) => Err(error),
-    };
-    match opened {
-        Ok(closing) => Ok(Close::Open(closing)),
+    match lock_named(permit).await {
+        Ok((open, held)) => Ok(Close::Open(Closing { open, held })),
         Err(error) => {
             let (key, digest) = outcome_key(permit, permit.name());
-            // What another caller has committed is told to nobody else.
-            let done = permit.node().committed(of.namespace, &key, digest).await.ok().flatten();
-            let done = done.ok_or(error)?;
-            Ok(Close::Before(Box::new(committed(&done.operations, true))))
+            match permit.node().committed(permit.namespace_id()?, &key, digest).await {
+                Ok(Some(done)) => Ok(Close::Before(Box::new(committed(&done.operations, true)))),
+                // What another caller has committed is told to nobody else.
+                Ok(None) | Err(Error::IdempotencyMismatch { .. }) => Err(error),
+                // It may have been committed: only who can look may say that it is lost.
+                Err(unknown) => Err(unknown.into()),
+            }
         }
     }
 }
@@ -429,6 +433,15 @@ fn allow_some(permit: &Permit<'_>) -> Result<(), CallError> {
     sends
         .or_else(|_| permit.allow_some_key(Right::Read))
         .or_else(|_| permit.allow_some_key(Right::Coordinate))
+}
+
+/// The open transaction that a call names, under the leader that there is now. No other call works on it.
+async fn lock_named(permit: &Permit<'_>) -> Result<(Arc<Open>, OwnedMutexGuard<Held>), CallError> {
+    let all = permit.calls().open_transactions();
+    let open = all.find(permit.namespace_id()?, permit.name())?;
+    let held = open.lock(all).await?;
+    open.expect_led(led(permit).await?)?;
+    Ok((open, held))
 }
 
 /// The namespace of a call, under the leader that there is now.
@@ -453,37 +466,41 @@ impl Closing {
     /// Commits; `read`: the operations of each request.
     ///
     /// # Errors
-    /// Those of a transaction of one call. It has ended then, unless a repeat may go better.
+    /// Those of a transaction of one call. It has ended then, unless the caller may not commit it, or a
+    /// repeat may go better.
     pub async fn commit(
         &self,
         permit: &Permit<'_>,
         read: &[Vec<Operation<'_>>],
     ) -> Result<Committed, CallError> {
-        let all = permit.calls().open_transactions();
-        let done = self.commit_once(permit, read).await;
-        let is_unknown = |error: &CallError| error.code() == "outcome_unknown";
-        self.open.set_closing(done.as_ref().is_err_and(is_unknown));
-        let may_go_better =
-            |error: &CallError| find(error.code()).is_some_and(|code| matches!(code.http, 429 | 500..));
-        if !done.as_ref().is_err_and(may_go_better) {
-            all.end(&self.open.id);
+        let staged = &self.held.staged;
+        let requested = requested(staged, read)?;
+        clear(permit, &requested).await?;
+        allow_documents(permit, staged)?;
+        let began_before = self.open.is_closing();
+        // From here on a caller that goes away leaves it open whether it is done.
+        self.open.set_closing(true);
+        let done = self.commit_cleared(permit, &requested).await;
+        match &done {
+            Err(error) if may_go_better(error) => {
+                let is_unknown = began_before || error.code() == "outcome_unknown";
+                self.open.set_closing(is_unknown);
+            }
+            Ok(_) | Err(_) => permit.calls().open_transactions().end(&self.open.id),
         }
         done
     }
 
-    async fn commit_once(
+    async fn commit_cleared(
         &self,
         permit: &Permit<'_>,
-        read: &[Vec<Operation<'_>>],
+        requested: &[Operation<'_>],
     ) -> Result<Committed, CallError> {
         let staged = &self.held.staged;
         if staged.is_empty() {
             return Ok(committed(&[], false));
         }
-        let requested = requested(staged, read)?;
-        clear(permit, &requested).await?;
-        allow_documents(permit, staged)?;
-        let given = Given::read(permit, &requested)?;
+        let given = Given::read(permit, requested)?;
         let contents: Vec<_> = staged.documents.values().map(Attributed::of).collect();
         let namespace = permit.namespace_id()?;
         let documents = staged.documents.iter().zip(&contents).map(|((key, seen), content)| {
@@ -510,11 +527,14 @@ impl Closing {
         commands.extend(documents.into_values());
         let (key, request_digest) = outcome_key(permit, &self.open.id);
         let whole = Whole { namespace, idempotency_key: &key, request_digest, operations: &commands };
-        // From here on a caller that goes away leaves it open whether it is done.
-        self.open.set_closing(true);
         let done = permit.node().commit(whole).await.map_err(|refused| told(refused, &names))?;
         Ok(committed(&done.operations, done.duplicate))
     }
+}
+
+/// True for a refusal after which the same commit may be done: nothing in it is to blame.
+fn may_go_better(error: &CallError) -> bool {
+    find(error.code()).is_some_and(|code| matches!(code.http, 429 | 500..))
 }
 
 /// The operations of requests, in the order in which they were staged.
