@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice.torture/coordination"
+	"sluice.torture/jsonl"
 )
 
 // historyLength is how long faults happen in each of many short histories.
@@ -110,7 +111,7 @@ func (run *run) coordinate(load *coordinating, faults []fault) error {
 // checkCoordination reads the history of locks, documents and transactions in a folder, and draws the groups
 // whose calls have no order; the records and the problems.
 func checkCoordination(folder string) ([]coordination.Record, []string) {
-	records, err := coordination.Read(filepath.Join(folder, coordinationFile))
+	records, err := jsonl.Read[coordination.Record](filepath.Join(folder, coordinationFile))
 	if err != nil {
 		return nil, []string{err.Error()}
 	}

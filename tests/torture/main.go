@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice.torture/history"
+	"sluice.torture/jsonl"
 )
 
 // nodesMin is the fewest nodes of a cluster that goes on without one, and nodesMax the most of any.
@@ -149,7 +150,7 @@ func checkAgain(folder string) []string {
 // check reads the history of messages in a folder, and draws those whose calls have no order; the problems.
 func check(folder string) []string {
 	since := time.Now()
-	records, err := history.Read(filepath.Join(folder, messagesFile))
+	records, err := jsonl.Read[history.Record](filepath.Join(folder, messagesFile))
 	if err != nil {
 		return []string{err.Error()}
 	}

@@ -2,13 +2,6 @@
 // lines, and all that is checked of it. It knows nothing of servers, faults and clients.
 package coordination
 
-import (
-	"bufio"
-	"encoding/json"
-	"fmt"
-	"os"
-)
-
 // Kinds of records.
 const (
 	Called  = "called"  // a call with one operation, or a transaction with several
@@ -107,23 +100,4 @@ type Holder struct {
 
 func (operation Operation) reads() bool {
 	return operation.Kind == Get || operation.Kind == Show || operation.Kind == Renew
-}
-
-// Read returns the records of a file of JSON lines, in its order.
-func Read(path string) ([]Record, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	var records []Record
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		var record Record
-		if err := json.Unmarshal(lines.Bytes(), &record); err != nil {
-			return nil, fmt.Errorf("%s, line %d: %w", path, len(records)+1, err)
-		}
-		records = append(records, record)
-	}
-	return records, lines.Err()
 }

@@ -2,13 +2,6 @@
 // of servers, faults and clients.
 package history
 
-import (
-	"bufio"
-	"encoding/json"
-	"fmt"
-	"os"
-)
-
 // Kinds of records. A call that concerns several messages makes one record for each of them.
 const (
 	Send     = "send"     // a message was sent: Key, ID, Duplicate
@@ -61,23 +54,4 @@ type Record struct {
 	Stored    int    `json:"stored,omitempty"` // messages of the queue in any state
 	Done      int    `json:"done,omitempty"`   // those of them that were acked
 	Note      string `json:"note,omitempty"`
-}
-
-// Read returns the records of a file of JSON lines, in its order.
-func Read(path string) ([]Record, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	var records []Record
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		var record Record
-		if err := json.Unmarshal(lines.Bytes(), &record); err != nil {
-			return nil, fmt.Errorf("%s, line %d: %w", path, len(records)+1, err)
-		}
-		records = append(records, record)
-	}
-	return records, lines.Err()
 }
