@@ -9,8 +9,10 @@ use tokio::time::sleep;
 
 use super::child::{CommandSetup, attempt};
 
-/// Time for which the transaction of a command is open.
-const TTL: Duration = Duration::from_secs(1_800);
+/// Longest time for which the transaction of a command is open.
+const TTL_MAX: Duration = Duration::from_secs(1_800);
+/// Time for the commit, beyond that which the command may take.
+const TIME_TO_COMMIT: Duration = Duration::from_secs(60);
 /// Times that a command runs for one delivery, while others change what it has read.
 const TRIES: u32 = 20;
 /// Longest pause before a command runs once more; each is drawn anew.
@@ -18,10 +20,12 @@ const PAUSE_MS_MAX: u64 = 200;
 
 /// Runs the command in a transaction, and again when others were faster.
 pub(super) async fn run(client: &Client, setup: &CommandSetup, job: &Job) -> Settle {
+    // After a crash of this worker what was staged is held no longer than the command could have run.
+    let ttl = setup.timeout.map_or(TTL_MAX, |limit| TTL_MAX.min(limit.saturating_add(TIME_TO_COMMIT)));
     let mut tried = 0;
     loop {
         tried += 1;
-        let transaction = match client.transaction_begin(TTL).await {
+        let transaction = match client.transaction_begin(ttl).await {
             Ok(begun) => begun.transaction,
             Err(error) => return failed("begin", &error),
         };
@@ -31,14 +35,16 @@ pub(super) async fn run(client: &Client, setup: &CommandSetup, job: &Job) -> Set
             let _ = client.transaction_rollback(&transaction).await;
             return settle;
         }
-        match commit(client, &transaction, job, &settle).await {
+        let Err(error) = commit(client, &transaction, job, &settle).await else {
             // The ack of a message that is settled with this receipt changes nothing.
-            Ok(()) => return Settle::Ack,
-            Err(error) if is_conflict(&error) && tried < TRIES && !job.lost.is_stopped() => {
-                sleep(pause()).await;
-            }
-            Err(error) => return failed("commit", &error),
+            return Settle::Ack;
+        };
+        // It is over already, unless the ack could not be staged.
+        let _ = client.transaction_rollback(&transaction).await;
+        if !is_conflict(&error) || tried == TRIES || job.lost.is_stopped() {
+            return failed("commit", &error);
         }
+        sleep(pause()).await;
     }
 }
 
