@@ -66,6 +66,11 @@ fn full_disks_lose_nothing_and_refuse_what_has_no_room() {
 }
 
 #[test]
+fn a_caller_whose_request_for_a_lock_is_made_again_is_answered() {
+    run(like(105_650_890_072_578, None)).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+#[test]
 fn a_follower_that_was_removed_while_it_needed_a_state_keeps_nobody_awake() {
     run(like(70_000_228, None)).unwrap_or_else(|failure| panic!("{failure}"));
 }

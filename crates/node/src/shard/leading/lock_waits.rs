@@ -50,9 +50,12 @@ impl LockWaits {
         self.waits.len()
     }
 
-    /// A caller that asks again takes the place of the former one, who is gone.
+    /// A caller that asks again takes the place of the former one, who has most likely gone, and may ask
+    /// again if not.
     fn push(&mut self, ticket: LockTicket, wait: Wait) {
-        self.remove(ticket);
+        if let Some(former) = self.remove(ticket) {
+            former.acquiring.refuse(&Error::OutcomeUnknown {});
+        }
         self.leaving.remove(&ticket);
         self.callers.insert(wait.acquiring.ticket, ticket);
         self.renewals.extend(wait.renew_us.map(|at_us| (at_us, ticket)));
