@@ -48,6 +48,13 @@ impl LockModule {
         }
         let mut left = *budget * FIRE_COST;
         while let Some(slot) = self.claims.wheel.due(&mut self.claims.slots, core.now_us, &mut left) {
+            // What became free before this wait was over is granted before, however late both are seen.
+            if self.claims.slots.get(slot).waits && !self.woken.is_empty() {
+                *budget = left / FIRE_COST;
+                self.grant_woken(budget, core, out);
+                left = *budget * FIRE_COST;
+                continue;
+            }
             // The wheel has counted one of them.
             left = left.saturating_sub((self.end_claim(slot, out) - 1) * FIRE_COST);
         }
