@@ -103,8 +103,10 @@ impl LockModule {
     fn known(&self, record: &AcquireRecord<'_>, namespace: NamespaceSlot, core: &Core) -> Option<ClaimSlot> {
         let lock_of = |claim: ClaimSlot| self.places.get(self.claims.slots.get(claim).places).lock;
         let is_of_namespace = |claim| self.locks.slots.get(lock_of(claim)).namespace == namespace;
-        let found = self.claims.by_request(record.request, is_of_namespace);
-        found.filter(|claim| self.claims.slots.get(*claim).due_us > core.now_us)
+        // A claim that is over may still be there beside the one that was made after it, and their order in
+        // the index is no part of the state.
+        let is_live = |claim| self.claims.slots.get(claim).due_us > core.now_us;
+        self.claims.by_request(record.request, |claim| is_of_namespace(claim) && is_live(claim))
     }
 
     /// A request that was made before: it has its grant, whose time begins anew, or waits on in its place.
