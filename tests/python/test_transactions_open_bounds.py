@@ -39,6 +39,18 @@ def test_reads_of_what_is_staged_have_memory_too(server):
     work.commit()
 
 
+def test_many_patches_of_one_call_hold_no_more_than_a_transaction_may(server):
+    content = json.dumps({"a": "x" * (2 << 20)}).encode()
+    for number in range(100):
+        server.request("PUT", f"{of(f'large{number}')}/raw", content, JSON)
+    work, before = begin(server), peak_mib(server)
+    told = work.refused(*[adding(f"large{number}", 1, "/n") for number in range(100)])
+    assert (told["status"], told["code"]) == (413, "batch_too_large")
+    assert peak_mib(server) - before < 100
+    work.stage(adding("large0", 1, "/n"))
+    work.commit()
+
+
 @pytest.fixture
 def calls(server, contract):  # noqa: F811
     """Calls of gRPC by name: `calls("Begin")`."""

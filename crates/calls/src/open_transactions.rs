@@ -214,10 +214,7 @@ impl Held {
     /// `batch_too_large`: for one transaction; `overloaded`: for all of the node.
     pub(crate) fn replace(&mut self, staged: Staged) -> Result<(), Error> {
         let bytes = staged.bytes();
-        if bytes > STAGED_BYTES_MAX {
-            let (size, limit) = (bytes as u64, STAGED_BYTES_MAX as u64);
-            return Err(Error::BatchTooLarge { what: "bytes of an open transaction", size, limit });
-        }
+        staged_at_most(bytes)?;
         let more = bytes.saturating_sub(self.bytes);
         if self.of_all.fetch_add(more, Ordering::Relaxed) + more > ALL_BYTES_MAX {
             self.of_all.fetch_sub(more, Ordering::Relaxed);
@@ -228,6 +225,15 @@ impl Held {
         self.staged = staged;
         Ok(())
     }
+}
+
+/// Refuses more than one transaction may hold.
+pub(crate) fn staged_at_most(bytes: usize) -> Result<(), Error> {
+    if bytes <= STAGED_BYTES_MAX {
+        return Ok(());
+    }
+    let (size, limit) = (bytes as u64, STAGED_BYTES_MAX as u64);
+    Err(Error::BatchTooLarge { what: "bytes of an open transaction", size, limit })
 }
 
 impl Drop for Held {

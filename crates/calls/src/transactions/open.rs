@@ -30,7 +30,7 @@ use crate::documents::{KeyedCheck, KeyedDelete, KeyedPut, read_key, text_bytes};
 use crate::error::CallError;
 use crate::fault::Fault;
 use crate::hot::AT_MS_EXAMPLE;
-use crate::open_transactions::{Change, Held, Kept, Led, Open, Place, Seen, Staged};
+use crate::open_transactions::{Change, Held, Kept, Led, Open, Place, Seen, Staged, staged_at_most};
 use crate::payload::{Content, Headers, Octets, Text};
 use crate::permit::Permit;
 use crate::time::now_ms;
@@ -336,7 +336,8 @@ impl Staging<'_, '_> {
         let put = DocumentPut { content: &new, ..put };
         Command::DocumentPut(put).check(&self.permit.calls().limits())?;
         self.staged.change(key, Some(Change::of(&put)));
-        Ok(())
+        // A request of a few bytes makes many large documents: each is counted as it is made.
+        Ok(staged_at_most(self.staged.bytes())?)
     }
 
     /// Stages a deletion. What is deleted is looked at, so that a document that the transaction has created
