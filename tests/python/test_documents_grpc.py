@@ -31,6 +31,7 @@ def grpc_documents(server, contract):
     messages = contract("documents_pb2")
     names = {"Put": "PutDocumentRequest", "Get": "GetDocumentRequest", "List": "ListDocumentsRequest"}
     names |= {"History": "DocumentHistoryRequest", "Delete": "DeleteDocumentRequest"}
+    names |= {"Watch": "WatchDocumentsRequest"}
     # Python's own limit is 4 MiB for a whole message.
     options = [("grpc.max_receive_message_length", -1)]
     with grpc.insecure_channel(server.url.split("://")[1], options) as channel:
@@ -108,3 +109,25 @@ def test_grpc_refuses_as_http_does(server, grpc_documents):
     assert call("Get", key="large").content == largest
     call.refused("Put", "INVALID_ARGUMENT", "content: ", key="large", content=largest + b"x")
     assert call("Get", key="k").content == b"2"
+
+
+def test_grpc_watches(server, grpc_documents):
+    call = grpc_documents
+    call("Put", key="a", content=b"x")
+    watch = call("Watch")
+    first, current = next(watch), next(watch)
+    assert first.key == "a" and first.document.version == 1 and not first.current
+    assert current.current and not current.key
+    call("Delete", key="a")
+    gone = next(watch)
+    assert gone.gone and gone.position == gone.etag
+    again = call("Watch", after=current.position)
+    assert next(again).gone and next(again).current
+    call("Put", key="b", content=b"x")
+    only = call("Watch", prefix="b")
+    assert next(only).key == "b"
+    import grpc
+
+    with pytest.raises(grpc.RpcError) as caught:
+        next(call("Watch", after="yesterday"))
+    assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT

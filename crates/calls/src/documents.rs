@@ -4,6 +4,7 @@
 pub mod changes;
 pub mod patch;
 pub mod query;
+pub mod watch;
 mod writing;
 
 use bytes::Bytes;

@@ -15,6 +15,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod changes;
 mod events;
 #[doc(hidden)]
 pub mod grpc;

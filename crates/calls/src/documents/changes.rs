@@ -5,10 +5,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sluice_engine::documents::{ChangePosition, DocumentChange};
+use sluice_engine::documents::{ChangePosition, DocumentChange, DocumentChanges};
 
 use super::Document;
-use crate::access::{Right, Target};
+use crate::access::{Caller, Right, Target};
 use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
@@ -68,15 +68,22 @@ impl From<&DocumentChange> for Change {
     }
 }
 
+impl Change {
+    /// True when the document is gone.
+    pub fn is_gone(&self) -> bool {
+        self.gone.is_some()
+    }
+}
+
 /// Changes in their order: of each key the last one, and its ends.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DocumentChanges")]
 #[schemars(example = json!({"changes": [], "next": "7340032000002"}))]
 pub struct Changed {
     /// The changes.
-    changes: Vec<Change>,
+    pub(super) changes: Vec<Change>,
     /// Place behind them, at which the next call goes on.
-    next: String,
+    pub(super) next: String,
     /// True when there are more at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<True>,
@@ -104,24 +111,30 @@ impl Unary for Changes {
             // By the rights that the caller has by now.
             (found, standing.check()?)
         };
-        let name = permit.namespace_name();
-        let may = |change: &&DocumentChange| caller.may(Right::Read, Target::Key(name, change.key())).is_ok();
-        let changed = Changed {
+        Ok(Changed::of(&found, permit.namespace_name(), &caller).into())
+    }
+}
+
+impl Changed {
+    /// The changes of keys that a caller may read.
+    pub(super) fn of(found: &DocumentChanges, namespace: &str, caller: &Caller) -> Changed {
+        let may =
+            |change: &&DocumentChange| caller.may(Right::Read, Target::Key(namespace, change.key())).is_ok();
+        Changed {
             changes: found.changes.iter().filter(may).map(Change::from).collect(),
             next: text(found.until),
             more: True::when(!found.is_last),
-        };
-        Ok(changed.into())
+        }
     }
 }
 
 /// The text of a place: two numbers while all documents are read, else one.
-fn text(place: ChangePosition) -> String {
+pub(super) fn text(place: ChangePosition) -> String {
     let ChangePosition { after, begun } = place;
     if begun <= after { after.to_string() } else { format!("{after}-{begun}") }
 }
 
-fn place(text: &str) -> Read<ChangePosition> {
+pub(super) fn place(text: &str) -> Read<ChangePosition> {
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
     let read = match text.split_once('-') {
         None => digits(text).map(|after| ChangePosition { after, begun: after }),

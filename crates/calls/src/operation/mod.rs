@@ -475,6 +475,12 @@ operations! {
     /// Of each document its last change, and its ends, which are remembered for an hour.
     DocumentChanges "document_changes" in "documents": Namespaced Read SomeKey [Long Waits]
         Get V1 ["document-changes"] "Documents/Changes" => documents::changes::Changes;
+    /// Watch documents.
+    /// Server-sent events, for as long as the client reads: the documents as they are, an event that says
+    /// that these were all, and each change from then on. A client that comes back with the id of the last
+    /// event gets what has changed since.
+    DocumentWatch "document_watch" in "documents": Namespaced Read SomeKey []
+        Get V1 ["document-changes" / "stream"] "Documents/Watch" by Special DocumentWatch;
     /// List the versions of a document that are kept.
     DocumentHistory "document_history" in "documents": Namespaced Read Key [Long Stale]
         Get V1 ["documents" / "{key}" / "history"] "Documents/History" => documents::History;

@@ -57,6 +57,8 @@ pub enum Special {
     DocumentPatchRaw,
     /// [`Operation::DocumentRaw`].
     DocumentRaw,
+    /// [`Operation::DocumentWatch`].
+    DocumentWatch,
     /// [`Operation::ResultRaw`].
     ResultRaw,
     /// [`Operation::Events`].

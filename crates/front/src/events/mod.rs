@@ -25,9 +25,9 @@ pub(crate) use write::{write_gap, write_told};
 /// Events that are taken from the node at once: some kilobytes.
 const EVENTS_AT_ONCE: usize = 64;
 /// Pieces of a stream that wait for the connection to take them.
-const PIECES: usize = 2;
+pub(crate) const PIECES: usize = 2;
 /// Memory that a stream is counted with: its pieces, and the one that is being written.
-const STREAM_BYTES: usize = 64 << 10;
+pub(crate) const STREAM_BYTES: usize = 64 << 10;
 /// After so many events that a reader did not want it is told where it stands, so that it is not left behind
 /// when it comes back.
 const UNWANTED_MAX: usize = 1_000;

@@ -1,4 +1,4 @@
-//! Streams of events: as over HTTP, each event as a message of the contract.
+//! Streams of events and of changes: as over HTTP, each event as a message of the contract.
 
 use std::io;
 use std::pin::Pin;
@@ -10,6 +10,7 @@ use http::header::CONTENT_TYPE;
 use http::response::Response;
 use http_body::Frame;
 use serde::de::DeserializeOwned;
+use sluice_calls::documents::watch::{Placed, Wanted as WantedDocuments};
 use sluice_calls::events::{EventPosition, Gap, Told, Wanted};
 use sluice_calls::{CallError, Fault, Permit};
 use sluice_proto::framing::frame_with;
@@ -20,6 +21,7 @@ use super::from_json;
 use super::rows::Rows;
 use super::schema::MessageType;
 use super::status::{GRPC, failure, success};
+use crate::changes;
 use crate::events::{Form, open, write_gap, write_told};
 use crate::json::{Object, object};
 use crate::net::body::Body;
@@ -41,9 +43,29 @@ where
     let wanted = from_rows::<R>(input, rows)?.try_into()?;
     let why = Arc::new(OnceLock::new());
     let pieces = open(context, share, &permit, wanted, Frames { output, why: Arc::clone(&why) }).await?;
+    Ok(streamed(pieces, why))
+}
+
+/// Answers with a stream of changes of documents.
+pub(super) async fn documents(
+    context: &Arc<Shared>,
+    share: &Share,
+    permit: Permit<'_>,
+    input: &'static MessageType,
+    rows: &Rows<'_>,
+    output: usize,
+) -> Result<Response<Body>, CallError> {
+    let wanted = from_rows::<WantedDocuments>(input, rows)?;
+    let why = Arc::new(OnceLock::new());
+    let form = Frames { output, why: Arc::clone(&why) };
+    let pieces = changes::open(context, share, &permit, &wanted, form).await?;
+    Ok(streamed(pieces, why))
+}
+
+fn streamed(pieces: mpsc::Receiver<io::Result<Bytes>>, why: Why) -> Response<Body> {
     let mut response = Response::new(Body::other(Watched { pieces, why: Some(why) }));
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
-    Ok(response)
+    response
 }
 
 /// Error that ended a stream; unset while it runs, and when the server stops.
@@ -85,7 +107,11 @@ impl Frames {
             o.text("position", &at.to_string());
             fields(o);
         });
-        let message = match from_json::encode(self.output, &json) {
+        self.add_json(out, &json);
+    }
+
+    fn add_json(&self, out: &mut Vec<u8>, json: &[u8]) {
+        let message = match from_json::encode(self.output, json) {
             Ok(message) => message,
             Err(error) => {
                 debug_assert!(false, "an event is not as the contract says: {error}");
@@ -116,5 +142,18 @@ impl Form for Frames {
     fn end(&self, why: CallError) {
         // The first cause is the cause.
         let _ = self.why.set(why);
+    }
+}
+
+impl changes::Form for Frames {
+    fn event(&self, out: &mut Vec<u8>, event: &Placed) {
+        let mut json = Vec::new();
+        // Writing to memory does not fail.
+        let _ = serde_json::to_writer(&mut json, event);
+        self.add_json(out, &json);
+    }
+
+    fn end(&self, why: CallError) {
+        Form::end(self, why);
     }
 }

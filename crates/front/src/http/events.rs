@@ -1,16 +1,22 @@
-//! Streams of events over HTTP: server-sent events (<https://html.spec.whatwg.org/multipage/server-sent-events.html>).
+//! Streams of events and of changes over HTTP: server-sent events (<https://html.spec.whatwg.org/multipage/server-sent-events.html>).
 
+use std::io;
 use std::io::Write as _;
 
+use bytes::Bytes;
 use http::HeaderValue;
 use http::header::HeaderName;
 use http::response::Response;
 use serde::de::DeserializeOwned;
+use sluice_calls::documents::watch;
+use sluice_calls::documents::watch::Placed;
 use sluice_calls::events::{EventPosition, Gap, Told, Wanted, read_position};
 use sluice_calls::{CallError, Fault};
+use tokio::sync::mpsc::Receiver;
 
 use super::codec::query_de::from_query;
 use super::route::call::Call;
+use crate::changes;
 use crate::events::{Form, open, write_gap, write_told};
 use crate::json::{Object, object};
 use crate::net::body::Body;
@@ -34,11 +40,26 @@ where
         wanted.after = Some(after.map_err(|fault| fault.inside("Last-Event-ID"))?);
     }
     let pieces = open(call.context, &call.in_flight.share, &call.permit, wanted, ServerSent).await?;
+    Ok(streamed(pieces))
+}
+
+/// Answers with the documents of a namespace as they are, and each change from then on.
+pub(super) async fn documents(call: &Call<'_>) -> Result<Response<Body>, CallError> {
+    let mut wanted: watch::Wanted = from_query(call.head.uri.query(), false)?;
+    if let Some(value) = call.head.headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty()) {
+        wanted.set_after(String::from_utf8_lossy(value.as_bytes()).into_owned());
+    }
+    let share = &call.in_flight.share;
+    let pieces = changes::open(call.context, share, &call.permit, &wanted, ServerSent).await?;
+    Ok(streamed(pieces))
+}
+
+fn streamed(pieces: Receiver<io::Result<Bytes>>) -> Response<Body> {
     let mut response = respond::streamed("text/event-stream", Body::stream(pieces));
     // A proxy that gathers answers would hold events back; nginx and others know this word.
     let no = HeaderValue::from_static("no");
     response.headers_mut().insert(HeaderName::from_static("x-accel-buffering"), no);
-    Ok(response)
+    response
 }
 
 /// Server-sent events: lines of fields, and an empty one behind each event.
@@ -61,6 +82,27 @@ impl Form for ServerSent {
     fn still_here(&self, out: &mut Vec<u8>, at: EventPosition) {
         line(out, format_args!(": still here"));
         line(out, format_args!("id: {at}\n"));
+    }
+}
+
+impl changes::Form for ServerSent {
+    fn event(&self, out: &mut Vec<u8>, Placed { position, event }: &Placed) {
+        if let Some(position) = position {
+            line(out, format_args!("id: {position}"));
+        }
+        let name = match &event.change {
+            Some(change) => Some(if change.is_gone() { "gone" } else { "written" }),
+            None => event.current.map(|_| "current"),
+        };
+        if let Some(name) = name {
+            line(out, format_args!("event: {name}"));
+            out.extend_from_slice(b"data: ");
+            // Writing to memory does not fail.
+            let _ = serde_json::to_writer(&mut *out, event);
+            out.extend_from_slice(b"\n\n");
+        } else {
+            line(out, format_args!(": still here\n"));
+        }
     }
 }
 

@@ -1163,6 +1163,38 @@ pub struct DocumentChangesResponse {
     #[prost(bool, tag = "3")]
     pub more: bool,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WatchDocumentsRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// Only keys that begin with this.
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub prefix: ::core::option::Option<::prost::bytes::Bytes>,
+    /// The last `position` received: the stream continues after it. Not set: all documents as they are.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub after: ::core::option::Option<::prost::bytes::Bytes>,
+}
+/// A change, as DocumentChange. Without a `key` it only tells the position of the reader.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WatchDocumentsResponse {
+    /// Opaque position, to continue after this event; empty between changes that were read together.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub position: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub key: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub etag: ::prost::bytes::Bytes,
+    #[prost(uint64, tag = "4")]
+    pub changed_at_ms: u64,
+    #[prost(message, optional, tag = "5")]
+    pub document: ::core::option::Option<Document>,
+    #[prost(bool, tag = "6")]
+    pub gone: bool,
+    /// Whether the reader now knows all documents as they are: once, behind the first ones.
+    #[prost(bool, tag = "7")]
+    pub current: bool,
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DocumentChange {
     #[prost(bytes = "bytes", tag = "1")]

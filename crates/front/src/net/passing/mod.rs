@@ -137,7 +137,12 @@ impl Arrived {
         let Arrived { context, peer, head, request_id, .. } = self;
         let asked = Asked { context, peer, head, request_id };
         Some(match asked.pass_on(call, body).await? {
-            Ok(answer) if matches!(call.operation, Operation::Events | Operation::QueueEvents) => {
+            Ok(answer)
+                if matches!(
+                    call.operation,
+                    Operation::Events | Operation::QueueEvents | Operation::DocumentWatch
+                ) =>
+            {
                 let context = Arc::clone(context);
                 watched(answer, async move { context.calls.stopping().await })
             }

@@ -8,7 +8,8 @@ mod server;
 
 use schemars::SchemaGenerator;
 use serde_json::json;
-use sluice_calls::events::{OfNamespace, OfQueue};
+use sluice_calls::documents::watch;
+use sluice_calls::events::{Event, OfNamespace, OfQueue};
 use sluice_calls::operation::{Hot, Special};
 
 use super::Described;
@@ -76,8 +77,9 @@ fn special(call: Special) -> Description {
         Special::DocumentPutRaw => documents::put(),
         Special::DocumentPatchRaw => documents::patch(),
         Special::DocumentRaw => documents::read(),
-        Special::Events => events::events::<OfNamespace>(),
-        Special::QueueEvents => events::events::<OfQueue>(),
+        Special::Events => events::events::<OfNamespace, Event>(),
+        Special::QueueEvents => events::events::<OfQueue, Event>(),
+        Special::DocumentWatch => events::events::<watch::Wanted, watch::Event>(),
         Special::Backup => server::backup(),
         Special::Health => server::health(),
         Special::Ready => server::ready(),
