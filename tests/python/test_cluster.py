@@ -84,6 +84,13 @@ class Cluster:
 
         until(lambda: all(answers(node) for node in self.nodes), "every node answers")
 
+    def spread_leaders(self, shards):
+        """Lets each shard be led by another node; otherwise nodes do that themselves later."""
+        for shard in range(shards):
+            body = {"node": self.nodes[shard]["node"], "shards": [shard]}
+            status, answer = self.request(self.nodes[0], "POST", "/v1/cluster/transfer", body)
+            assert status == 200, answer
+
     def kill(self, node):
         os.kill(node["pid"], signal.SIGKILL)
         self.nodes.remove(node)
@@ -101,10 +108,7 @@ def cluster_of_shards(tmp_path):
     """A cluster of three shards, each of which another node leads."""
     cluster = Cluster(tmp_path, SLUICE_SHARDS="3")
     cluster.until_all_answer()
-    for shard, node in enumerate(cluster.nodes):
-        body = {"node": node["node"], "shards": [shard]}
-        status, answer = cluster.request(cluster.nodes[0], "POST", "/v1/cluster/transfer", body)
-        assert status == 200, answer
+    cluster.spread_leaders(3)
     yield cluster
     assert cluster.stop() == 0
 

@@ -32,6 +32,8 @@ def alone(tmp_path):
 def cluster(tmp_path):
     cluster = Cluster(tmp_path, SLUICE_SHARDS=str(SHARDS))
     cluster.until_all_answer()
+    # A transfer later on is a record, and the shard rests a minute after that.
+    cluster.spread_leaders(SHARDS)
     yield cluster
     assert cluster.stop() == 0
 
