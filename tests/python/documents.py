@@ -111,3 +111,12 @@ def put_raw(server, key: str, content: bytes, **headers) -> Raw:
 
 def get_raw(server, key: str, query="", **headers) -> Raw:
     return Raw(server, "GET", key, rest=f"/raw{query}", **headers)
+
+
+def allow_keys(server, name: str, keys: str):
+    """Lets the holder of a token read documents of these keys, as TOML has them, and `root` do everything."""
+    rules = '[[rule]]\nname = "all"\nidentities = ["root"]\nrole = "admin"\n'
+    rules += f'[[rule]]\nname = "some"\nidentities = ["{name}"]\nrole = "observer"\nkeys = [{keys}]\n'
+    (server.directory / "policy.toml").write_text(rules)
+    changed = server.sluice("policy", "set", "policy.toml")
+    assert changed.returncode == 0, changed

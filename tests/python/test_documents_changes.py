@@ -3,7 +3,7 @@
 import threading
 import time
 
-from documents import delete, error, put
+from documents import allow_keys, delete, error, put
 
 CHANGES = "/v1/document-changes"
 
@@ -85,14 +85,7 @@ def test_a_wait_tells_nothing_of_keys_whose_right_was_taken_away(server):
     root = {"Authorization": f"Bearer {server.env['SLUICE_TOKEN']}"}
     watcher = {"Authorization": f"Bearer {server.sluice('token', 'create', 'watcher').stdout.strip()}"}
 
-    def allow(keys: str):
-        rules = '[[rule]]\nname = "all"\nidentities = ["root"]\nrole = "admin"\n'
-        rules += f'[[rule]]\nname = "some"\nidentities = ["watcher"]\nrole = "observer"\nkeys = [{keys}]\n'
-        (server.directory / "policy.toml").write_text(rules)
-        changed = server.sluice("policy", "set", "policy.toml")
-        assert changed.returncode == 0, changed
-
-    allow('"a/*", "secret/*"')
+    allow_keys(server, "watcher", '"a/*", "secret/*"')
     server.call("PUT", "/v1/documents/a%2F1", {"content": "x"}, root)
     known = server.call("GET", CHANGES, None, watcher)["next"]
     told = []
@@ -100,7 +93,7 @@ def test_a_wait_tells_nothing_of_keys_whose_right_was_taken_away(server):
     waiting = threading.Thread(target=lambda: told.append(server.call("GET", path, None, watcher)))
     waiting.start()
     time.sleep(0.3)
-    allow('"a/*"')
+    allow_keys(server, "watcher", '"a/*"')
     server.call("PUT", "/v1/documents/secret%2Fx", {"content": "x"}, root)
     waiting.join()
     assert told[0]["changes"] == []

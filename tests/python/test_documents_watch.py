@@ -6,7 +6,7 @@ import urllib.parse
 
 import pytest
 
-from documents import delete, put
+from documents import allow_keys, delete, put
 
 STREAM = "/v1/document-changes/stream"
 
@@ -14,14 +14,15 @@ STREAM = "/v1/document-changes/stream"
 class Watch:
     """A stream of changes; `begin` goes on behind the last id, as a browser does."""
 
-    def __init__(self, server, query="", after=None):
-        self.server, self.path, self.id = server, f"{STREAM}?{query}", after
+    def __init__(self, server, query="", headers=None):
+        self.server, self.path, self.id = server, f"{STREAM}?{query}", ""
+        self.headers = headers or {}
         self.begin()
 
     def begin(self):
         url = urllib.parse.urlparse(self.server.url)
         self.connection = http.client.HTTPConnection(url.hostname, url.port, timeout=40)
-        headers = {"Last-Event-ID": self.id} if self.id else {}
+        headers = self.headers | ({"Last-Event-ID": self.id} if self.id else {})
         self.connection.request("GET", self.path, headers=headers)
         self.answer = self.connection.getresponse()
         assert self.answer.status == 200, self.answer.read()
@@ -114,6 +115,34 @@ MISTAKES = {"after=yesterday": "invalid_argument", "after=1-2-3": "invalid_argum
 def test_mistakes_are_answered_before_the_stream_begins(server, query):
     status, answer = server.request("GET", f"{STREAM}?{query}")
     assert status == 400 and json.loads(answer)["error"]["code"] == MISTAKES[query], answer
+
+
+def test_a_wrong_last_event_is_named(server):
+    status, answer = server.request("GET", STREAM, headers={"Last-Event-ID": "yesterday"})
+    assert status == 400 and "Last-Event-ID: expected next" in json.loads(answer)["error"]["message"], answer
+
+
+def test_a_watcher_hears_only_of_keys_that_it_may_read_by_then(server):
+    server.env["SLUICE_TOKEN"] = server.sluice("token", "create", "root", "--scope", "*=admin").stdout.strip()
+    root = {"Authorization": f"Bearer {server.env['SLUICE_TOKEN']}"}
+    watcher = {"Authorization": f"Bearer {server.sluice('token', 'create', 'watcher').stdout.strip()}"}
+
+    def allow(keys: str):
+        allow_keys(server, "watcher", keys)
+
+    def write(*names: str):
+        for name in names:
+            server.call("PUT", f"/v1/documents/{name}", {"content": "x"}, root)
+
+    allow('"a*", "secret*"')
+    write("a1", "b1", "secret1")
+    watch = Watch(server, headers=watcher)
+    assert watch.keys(3) == ["a1", "secret1", "current"]
+    allow('"a*"')
+    write("secret2", "b2", "a2")
+    assert watch.keys(1) == ["a2"]
+    server.sluice("token", "revoke", "watcher")
+    assert watch.next() is None
 
 
 def test_a_deleted_namespace_ends_the_stream(server):

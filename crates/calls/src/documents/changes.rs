@@ -86,7 +86,7 @@ pub struct Changed {
     pub(super) next: String,
     /// True when there are more at once.
     #[serde(skip_serializing_if = "Option::is_none")]
-    more: Option<True>,
+    pub(super) more: Option<True>,
 }
 
 impl Unary for Changes {
@@ -94,7 +94,7 @@ impl Unary for Changes {
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Changed>, CallError> {
-        let from = given(self.after.as_deref()).map(place).transpose()?.unwrap_or_default();
+        let from = place(self.after.as_deref())?;
         let (namespace, prefix) = (permit.namespace_id()?, self.prefix.as_deref().unwrap_or_default());
         let wait = Duration::from_millis(self.wait_ms.map_or(0, Within::get));
         let (node, size) = (permit.node(), page_size(self.limit));
@@ -129,12 +129,18 @@ impl Changed {
 }
 
 /// The text of a place: two numbers while all documents are read, else one.
-pub(super) fn text(place: ChangePosition) -> String {
+fn text(place: ChangePosition) -> String {
     let ChangePosition { after, begun } = place;
     if begun <= after { after.to_string() } else { format!("{after}-{begun}") }
 }
 
-pub(super) fn place(text: &str) -> Read<ChangePosition> {
+/// The place that the field `after` names; by default the beginning.
+pub(super) fn place(after: Option<&str>) -> Read<ChangePosition> {
+    let read = given(after).map(read_place).transpose();
+    read.map(Option::unwrap_or_default).map_err(|fault| fault.inside("after"))
+}
+
+pub(super) fn read_place(text: &str) -> Read<ChangePosition> {
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
     let read = match text.split_once('-') {
         None => digits(text).map(|after| ChangePosition { after, begun: after }),
@@ -143,7 +149,8 @@ pub(super) fn place(text: &str) -> Read<ChangePosition> {
         }
     };
     read.ok_or_else(|| {
-        Fault::invalid("expected the value of next from the answer before, or the etag of a change")
-            .inside("after")
+        Fault::invalid(
+            "expected next of the answer before, the id of the last event, or the etag of a change",
+        )
     })
 }

@@ -8,14 +8,15 @@ use serde_json::json;
 use sluice_engine::NamespaceId;
 use sluice_engine::documents::ChangePosition;
 
-use super::changes::{Change, Changed, place, text};
+use super::changes::{Change, Changed, place, read_place};
 use crate::access::Right;
 use crate::error::CallError;
+use crate::fault::Read;
 use crate::hot::AT_MS_EXAMPLE;
 use crate::permit::Permit;
 use crate::server::Calls;
 use crate::standing::{Standing, Waited};
-use crate::value::{True, given};
+use crate::value::True;
 
 /// Most changes that are taken at once: some kilobytes.
 const CHANGES_AT_ONCE: usize = 64;
@@ -32,9 +33,15 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Sets the place to begin at.
-    pub fn set_after(&mut self, after: String) {
-        self.after = Some(after);
+    /// Sets the place to begin at: the id of the last event that came, as `Last-Event-ID` has it.
+    ///
+    /// # Errors
+    /// `invalid_argument`: it is none.
+    pub fn set_last_event(&mut self, id: &[u8]) -> Read<()> {
+        let id = String::from_utf8_lossy(id);
+        read_place(&id)?;
+        self.after = Some(id.into_owned());
+        Ok(())
     }
 }
 
@@ -91,7 +98,7 @@ impl Watch {
             namespace: permit.namespace_id()?,
             name: permit.namespace_name().into(),
             prefix: wanted.prefix.clone().unwrap_or_default(),
-            from: given(wanted.after.as_deref()).map(place).transpose()?.unwrap_or_default(),
+            from: place(wanted.after.as_deref())?,
             standing: permit.standing(Right::Read, || Waited::SomeKey),
             is_current: false,
         })
@@ -111,10 +118,10 @@ impl Watch {
                 calls.node().document_changes(*namespace, prefix, *from, most, wait, calls.stopping()) => found?,
         };
         *from = found.until;
-        let Changed { changes, .. } = Changed::of(&found, name, &standing.check()?);
+        let Changed { changes, next, more } = Changed::of(&found, name, &standing.check()?);
         let change = |change| Placed::from(Event { change: Some(change), current: None });
         let mut events: Vec<Placed> = changes.into_iter().map(change).collect();
-        if found.is_last && !*is_current {
+        if more.is_none() && !*is_current {
             *is_current = true;
             events.push(Event { current: Some(True), ..Event::default() }.into());
         }
@@ -122,7 +129,7 @@ impl Watch {
             events.push(Placed::default());
         }
         if let Some(last) = events.last_mut() {
-            last.position = Some(text(*from));
+            last.position = Some(next);
         }
         Ok(events)
     }

@@ -34,10 +34,8 @@ where
 {
     let request: R = from_query(call.head.uri.query(), false)?;
     let mut wanted: Wanted = request.try_into()?;
-    // A browser calls again with the address that it was given and, in the field, where it was.
-    if let Some(value) = call.head.headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty()) {
-        let after = read_position(value.as_bytes());
-        wanted.after = Some(after.map_err(|fault| fault.inside("Last-Event-ID"))?);
+    if let Some(id) = last_event(call) {
+        wanted.after = Some(read_position(id).map_err(of_last_event)?);
     }
     let pieces = open(call.context, &call.in_flight.share, &call.permit, wanted, ServerSent).await?;
     Ok(streamed(pieces))
@@ -46,12 +44,23 @@ where
 /// Answers with the documents of a namespace as they are, and each change from then on.
 pub(super) async fn documents(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let mut wanted: watch::Wanted = from_query(call.head.uri.query(), false)?;
-    if let Some(value) = call.head.headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty()) {
-        wanted.set_after(String::from_utf8_lossy(value.as_bytes()).into_owned());
+    if let Some(id) = last_event(call) {
+        wanted.set_last_event(id).map_err(of_last_event)?;
     }
     let share = &call.in_flight.share;
     let pieces = changes::open(call.context, share, &call.permit, &wanted, ServerSent).await?;
     Ok(streamed(pieces))
+}
+
+/// The id of the last event that came. A browser calls again with the address that it was given and, in this
+/// field, where it was.
+fn last_event<'c>(call: &'c Call<'_>) -> Option<&'c [u8]> {
+    let value = call.head.headers.get(LAST_EVENT_ID)?;
+    Some(value.as_bytes()).filter(|id| !id.is_empty())
+}
+
+fn of_last_event(fault: Box<Fault>) -> Box<Fault> {
+    fault.inside("Last-Event-ID")
 }
 
 fn streamed(pieces: Receiver<io::Result<Bytes>>) -> Response<Body> {

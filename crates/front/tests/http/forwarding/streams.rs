@@ -80,6 +80,21 @@ async fn events_come_as_they_happen() {
 }
 
 #[tokio::test]
+async fn changes_of_documents_come_as_they_happen_and_end_with_the_node() {
+    let mut cluster = Cluster::new().await;
+    let mut client = cluster.http2(&cluster.ops).await;
+    let mut stream = client.get("/v1/document-changes/stream").await.into_body();
+    for told in ["event: current", "event: written"] {
+        let frame = soon(stream.frame()).await.unwrap().unwrap();
+        let text = String::from_utf8_lossy(frame.data_ref().unwrap()).into_owned();
+        assert!(text.contains(told), "{text}");
+        cluster.ops("PUT", "/v1/documents/a", r#"{"content":"x"}"#).await;
+    }
+    cluster.asked.begin_stop();
+    timeout(Duration::from_secs(3), stream.collect()).await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn events_end_when_the_node_stops_that_has_passed_them_on() {
     let mut cluster = Cluster::new().await;
     cluster.ops("PUT", "/v1/queues/jobs", "{}").await;
