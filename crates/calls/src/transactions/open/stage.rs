@@ -1,0 +1,308 @@
+//! Staging of operations in an open transaction, and reads as it sees them.
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sluice_engine::Error;
+use sluice_engine::command::{Command, DocumentCheck, DocumentPut};
+use sluice_engine::documents::{DocumentVersion, DocumentView};
+use sluice_engine::id::NamespaceId;
+use sluice_engine::limits::TRANSACTION_OPERATIONS_MAX;
+
+use super::super::{Given, Operation, OperationRequest, clear, command, key_of};
+use super::lock_named;
+use crate::documents::patch::{KeyedPatch, patched};
+use crate::documents::{KeyedCheck, KeyedDelete, KeyedPut, read_key, text_bytes};
+use crate::error::CallError;
+use crate::fault::Fault;
+use crate::open_transactions::{Change, Kept, Staged, staged_at_most};
+use crate::payload::{Content, Headers, Octets, Text};
+use crate::permit::Permit;
+
+/// Operations to stage. Fronts decode it by hand.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "TransactionStageRequest", example = json!({"operations": [
+    {"get": {"key": "orders/17"}},
+    {"put": {"key": "orders/17", "content": "paid"}},
+]}))]
+pub struct Stage {
+    /// 1 to 1,000 operations, which are staged all or not at all.
+    pub operations: Vec<OperationRequest>,
+}
+
+/// A document to read.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "TransactionGet", example = json!({"key": "orders/17"}))]
+pub struct KeyedGet {
+    /// Its key.
+    #[schemars(required)]
+    pub(crate) key: Option<String>,
+}
+
+/// Operations that are staged.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TransactionStaged", example = json!({"results": [
+    {"found": true, "document": {"version": 3, "etag": "7340032000001", "content": "new"}}, {},
+]}))]
+pub struct StageResults {
+    /// One for each operation, in the order of the request.
+    results: Vec<StageResult>,
+}
+
+/// Result of an operation that is staged: nothing but of a read.
+#[derive(Clone, Default, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TransactionStageResult")]
+pub struct StageResult {
+    /// True if there is a document, as the transaction sees it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found: Option<bool>,
+    /// The document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<StagedDocument>,
+}
+
+/// A document as a transaction sees it.
+#[derive(Clone, Default, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TransactionDocument")]
+pub struct StagedDocument {
+    /// Number of its version; absent if the transaction has written it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+    /// ETag, in decimal digits; absent if the transaction has written it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    etag: Option<String>,
+    /// The content, if it is UTF-8 text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Text>,
+    /// The content as standard base64, if it is not UTF-8 text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_base64: Option<Octets>,
+    /// Media type of the content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_type: Option<Text>,
+    /// Names and values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attributes: Option<Headers>,
+}
+
+/// Stages the operations of a request, all or none.
+///
+/// # Errors
+/// `transaction_lost`; those of reads; what can be said of an operation before its commit, with its place.
+pub async fn stage(
+    permit: &Permit<'_>,
+    request: Kept<'_>,
+    operations: &[Operation<'_>],
+) -> Result<StageResults, CallError> {
+    clear(permit, operations).await?;
+    let namespace = permit.namespace_id()?;
+    let (open, mut held) = lock_named(permit).await?;
+    open.expect_no_commit()?;
+    let staged = held.staged.clone();
+    let mut staging = Staging { permit, namespace, staged, is_request_kept: false, answer_bytes: 0 };
+    let mut results = Vec::with_capacity(operations.len());
+    for (at, operation) in operations.iter().enumerate() {
+        let result = staging.add(at, operation).await;
+        results.push(result.map_err(|error| error.at_operation(at, operation.name()))?);
+    }
+    let Staging { mut staged, is_request_kept, .. } = staging;
+    if staged.count() > TRANSACTION_OPERATIONS_MAX {
+        let (what, limit) = ("operations", TRANSACTION_OPERATIONS_MAX as u64);
+        return Err(Error::BatchTooLarge { what, size: staged.count() as u64, limit }.into());
+    }
+    if is_request_kept {
+        staged.keep(request)?;
+    }
+    held.replace(staged)?;
+    Ok(StageResults { results })
+}
+
+/// Operations that are being staged.
+struct Staging<'p, 'c> {
+    permit: &'p Permit<'c>,
+    namespace: NamespaceId,
+    staged: Staged,
+    /// True: operations of the request itself are needed for the commit.
+    is_request_kept: bool,
+    /// Memory that is set aside for the documents of the answer.
+    answer_bytes: usize,
+}
+
+impl Staging<'_, '_> {
+    async fn add(&mut self, at: usize, operation: &Operation<'_>) -> Result<StageResult, CallError> {
+        match operation {
+            Operation::Send(_) | Operation::Settle(_) | Operation::Acquire(_) | Operation::Release(_) => {
+                self.check_alone(operation)?;
+                self.staged.stage(at);
+                self.is_request_kept = true;
+            }
+            Operation::Get(get) => return self.get(key_of(get.key.as_ref())?).await,
+            Operation::Put(put) => self.put(put)?,
+            Operation::Patch(patch) => self.patch(patch).await?,
+            Operation::Delete(delete) => self.delete(delete).await?,
+            Operation::Check(check) => self.check(check).await?,
+        }
+        Ok(StageResult::default())
+    }
+
+    /// Refuses what is wrong by itself. A message that waits for others of its transaction is judged with
+    /// them.
+    fn check_alone(&self, operation: &Operation<'_>) -> Result<(), CallError> {
+        if let Operation::Send(message) = operation
+            && message.item.options.is_some_and(|options| options.depends_on.is_some())
+        {
+            return Ok(());
+        }
+        let one = std::slice::from_ref(operation);
+        let given = Given::read(self.permit, one)?;
+        let command = command(self.namespace, operation, 0, &given, None)?;
+        Ok(command.check(&self.permit.calls().limits())?)
+    }
+
+    async fn get(&mut self, key: &str) -> Result<StageResult, CallError> {
+        let permit = self.permit;
+        let (version, blob) = match self.look(key, true).await? {
+            Looked::Absent => return Ok(StageResult { found: Some(false), document: None }),
+            Looked::Staged(blob) => {
+                self.answer_bytes += text_bytes(blob.len());
+                permit.room().reserve(self.answer_bytes)?;
+                (None, blob)
+            }
+            Looked::Stored(version, blob) => {
+                let blob = blob.ok_or_else(unreadable)?;
+                self.answer_bytes += text_bytes(blob.len());
+                (Some(version), blob)
+            }
+        };
+        let content = Content::of(Some(&blob));
+        let document = StagedDocument {
+            version: version.map(|version| version.version),
+            etag: version.map(|version| version.revision.to_string()),
+            content: content.text,
+            content_base64: content.octets,
+            content_type: content.content_type,
+            attributes: Headers::of(&blob),
+        };
+        Ok(StageResult { found: Some(true), document: Some(document) })
+    }
+
+    /// Looks at the document of a key as the transaction sees it; with its content, if it is `read`. A read
+    /// of what is stored is noted.
+    async fn look(&mut self, key: &str, read: bool) -> Result<Looked, CallError> {
+        match self.staged.documents.get(key).and_then(|seen| seen.change.as_ref()) {
+            Some(Change::Put { blob, .. }) => return Ok(Looked::Staged(blob.clone())),
+            Some(Change::Delete) => return Ok(Looked::Absent),
+            None => {}
+        }
+        self.load(key, read).await
+    }
+
+    /// Looks at what is stored, and notes it.
+    async fn load(&mut self, key: &str, read: bool) -> Result<Looked, CallError> {
+        let (permit, before) = (self.permit, self.answer_bytes);
+        let room = |view: &DocumentView| match read {
+            true => permit.room().reserve(before + text_bytes(view.content_bytes as usize)).map(|()| true),
+            false => Ok(false),
+        };
+        let looked = match read_key(permit, key, None, room).await {
+            Ok((view, bytes)) => Looked::Stored(view.version, bytes),
+            Err(error) if error.code() == "document_not_found" => Looked::Absent,
+            Err(error) => return Err(error),
+        };
+        let version = if let Looked::Stored(version, _) = &looked { Some(*version) } else { None };
+        self.staged.see(key).note(key, version)?;
+        Ok(looked)
+    }
+
+    fn put(&mut self, put: &KeyedPut) -> Result<(), CallError> {
+        let key = key_of(put.key.as_ref())?;
+        let attributes = put.attributes();
+        let writing = put.writing(&attributes)?;
+        let put = writing.put(self.namespace, key, 0)?;
+        Command::DocumentPut(put).check(&self.permit.calls().limits())?;
+        let seen = self.staged.see(key);
+        seen.expect(key, put.when)?;
+        let before = match &seen.change {
+            Some(Change::Put { history, .. }) => *history,
+            Some(Change::Delete) => {
+                let reason =
+                    "the transaction deletes the document: write the new one with the next transaction";
+                return Err(Fault::invalid(reason).into());
+            }
+            None => None,
+        };
+        let put = DocumentPut { history: put.history.or(before), ..put };
+        self.staged.change(key, Some(Change::of(&put)));
+        Ok(())
+    }
+
+    async fn patch(&mut self, patch: &KeyedPatch) -> Result<(), CallError> {
+        let key = key_of(patch.key.as_ref())?;
+        let (change, when) = (patch.given().change(self.permit, self.answer_bytes)?, patch.when().read()?);
+        let blob = match self.look(key, true).await? {
+            Looked::Absent => return Err(Error::DocumentNotFound { key: key.to_owned() }.into()),
+            Looked::Staged(blob) => blob,
+            Looked::Stored(_, blob) => blob.ok_or_else(unreadable)?,
+        };
+        let seen = self.staged.see(key);
+        seen.expect(key, when)?;
+        let (ttl_ms, history) = match &seen.change {
+            Some(Change::Put { ttl_ms, history, .. }) => (*ttl_ms, *history),
+            Some(Change::Delete) | None => (None, None),
+        };
+        let parsed = Change::Put { ttl_ms, history, blob: blob.clone() };
+        let content = parsed.content().ok_or_else(unreadable)?;
+        let attributes: Vec<(&str, &str)> = content.headers().collect();
+        let new = patched(change, blob.slice_ref(content.payload)).await?;
+        let put = parsed.put((self.namespace, key, when), &content, &attributes).ok_or_else(unreadable)?;
+        let put = DocumentPut { content: &new, ..put };
+        Command::DocumentPut(put).check(&self.permit.calls().limits())?;
+        self.staged.change(key, Some(Change::of(&put)));
+        // A request of a few bytes makes many large documents: each is counted as it is made.
+        Ok(staged_at_most(self.staged.bytes())?)
+    }
+
+    /// Stages a deletion. What is deleted is looked at, so that a document that the transaction has created
+    /// leaves nothing.
+    async fn delete(&mut self, delete: &KeyedDelete) -> Result<(), CallError> {
+        let (key, when) = (key_of(delete.key.as_ref())?, delete.when().read()?);
+        if self.staged.see(key).read.is_none() {
+            self.load(key, false).await?;
+        }
+        let seen = self.staged.see(key);
+        if !seen.exists() {
+            return Err(Error::DocumentNotFound { key: key.to_owned() }.into());
+        }
+        seen.expect(key, when)?;
+        let was_there = seen.read.flatten().is_some();
+        self.staged.change(key, was_there.then_some(Change::Delete));
+        Ok(())
+    }
+
+    async fn check(&mut self, check: &KeyedCheck) -> Result<(), CallError> {
+        let (key, when) = (key_of(check.key.as_ref())?, check.when().read()?);
+        let namespace = self.namespace;
+        Command::DocumentCheck(DocumentCheck { namespace, key, when })
+            .check(&self.permit.calls().limits())?;
+        self.look(key, false).await?;
+        self.staged.see(key).expect(key, when)
+    }
+}
+
+/// A document as a transaction sees it.
+enum Looked {
+    /// There is none.
+    Absent,
+    /// The transaction has written it: see [`sluice_engine::blob`].
+    Staged(Bytes),
+    /// Stored in this version; with its bytes, if they were read.
+    Stored(DocumentVersion, Option<Bytes>),
+}
+
+#[cold]
+fn unreadable() -> CallError {
+    Fault::invalid("the content cannot be read").into()
+}
