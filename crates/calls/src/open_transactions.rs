@@ -13,6 +13,7 @@ use data_encoding::HEXLOWER;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use sluice_engine::Error;
 use sluice_engine::id::NamespaceId;
+use sluice_node::Committing;
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep};
@@ -58,6 +59,8 @@ pub(crate) struct Open {
     ends_at: Instant,
     /// True from the beginning of a commit on until it is known to have done nothing: it may take effect.
     is_closing: AtomicBool,
+    /// A commit that has no outcome yet. It goes on when its caller is gone: a repeat gets its outcome.
+    pub(crate) in_flight: tokio::sync::Mutex<Option<InFlight>>,
     staged: Arc<tokio::sync::Mutex<Held>>,
     /// Ends it when its time is over.
     end: Mutex<Option<AbortHandle>>,
@@ -68,6 +71,13 @@ pub(crate) struct Held {
     pub(crate) staged: Staged,
     bytes: usize,
     of_all: Arc<AtomicUsize>,
+}
+
+/// A commit in flight.
+pub(crate) struct InFlight {
+    pub(crate) committing: Committing,
+    /// Names of its operations but for those that check what was only read, in order.
+    pub(crate) names: Vec<&'static str>,
 }
 
 impl fmt::Debug for OpenTransactions {
@@ -98,6 +108,7 @@ impl OpenTransactions {
             of,
             ends_at: Instant::now() + ttl,
             is_closing: AtomicBool::new(false),
+            in_flight: tokio::sync::Mutex::default(),
             staged: Arc::new(tokio::sync::Mutex::new(held)),
             end: Mutex::default(),
         });

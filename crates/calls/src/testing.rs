@@ -88,10 +88,15 @@ pub struct Open {
 impl Open {
     /// A server that has nothing yet.
     pub fn new() -> Open {
+        Open::of(node())
+    }
+
+    /// A server of a node.
+    pub fn of(node: Node) -> Open {
         let access = Access::default();
         let slot = Arc::new(Guard::new(GuardOptions::default())).enter(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let peer = Arc::new(Peer::new(&access, slot.unwrap(), None));
-        Open { calls: Calls::new(node(), access, About::default()), peer }
+        Open { calls: Calls::new(node, access, About::default()), peer }
     }
 
     /// A server that is a node of a cluster.

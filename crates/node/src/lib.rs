@@ -86,4 +86,4 @@ pub use shard::feed::{EventPosition, Gap, GapReason, Heard, Told, ToldDetail};
 pub use shard::replicated::changes::{NotChanged, ShardMembers};
 pub use shard::request::{FoundDocument, Granted, Reader};
 pub use sluice_replica::Protocols;
-pub use transactions::{Committed, Refused};
+pub use transactions::{Committed, Committing, Refused};

@@ -4,9 +4,10 @@ use sluice_engine::command::{Command, Transaction};
 use sluice_engine::outcome::Reply;
 use sluice_engine::transactions::OperationDone;
 use sluice_engine::{Error, NamespaceId};
+use tokio::sync::oneshot;
 
 use crate::handle::Node;
-use crate::shard::request::{ShardView, unexpected};
+use crate::shard::request::{Answer, ShardView, unexpected};
 
 /// A transaction that is done.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,6 +33,26 @@ impl From<Error> for Refused {
     }
 }
 
+/// A transaction in flight: proposed, and not yet answered. Dropping it does not undo it.
+#[derive(Debug)]
+pub struct Committing(oneshot::Receiver<Answer>);
+
+impl Committing {
+    /// Waits for the outcome, which is given once. A wait that is given up can be begun again.
+    ///
+    /// # Errors
+    /// As of [`Node::commit`].
+    pub async fn done(&mut self) -> Result<Committed, Refused> {
+        let answer = (&mut self.0).await.map_err(|_| Error::OutcomeUnknown {})?;
+        let operations = answer.operations.unwrap_or_default();
+        match answer.result {
+            Ok(Reply::Committed { duplicate }) => Ok(Committed { operations: operations.done, duplicate }),
+            Ok(other) => Err(unexpected(&other).into()),
+            Err(error) => Err(Refused { error, operation: operations.refused_at }),
+        }
+    }
+}
+
 impl Node {
     /// Does all operations of a transaction, or none.
     ///
@@ -39,13 +60,18 @@ impl Node {
     /// What the operation that is to blame would have been refused with alone; `idempotency_mismatch`;
     /// `quota_exceeded`, `limit_exceeded`; `outcome_unknown`: it may have been done, or not.
     pub async fn commit(&self, transaction: Transaction<'_>) -> Result<Committed, Refused> {
-        let answer = self.propose(transaction.namespace, &Command::Transaction(transaction)).await?;
-        let operations = answer.operations.unwrap_or_default();
-        match answer.result {
-            Ok(Reply::Committed { duplicate }) => Ok(Committed { operations: operations.done, duplicate }),
-            Ok(other) => Err(unexpected(&other).into()),
-            Err(error) => Err(Refused { error, operation: operations.refused_at }),
-        }
+        self.begin_commit(transaction)?.done().await
+    }
+
+    /// Proposes a transaction.
+    ///
+    /// # Errors
+    /// `namespace_not_found`, `overloaded`, `shutting_down`; what can be said of its operations alone.
+    pub fn begin_commit(&self, transaction: Transaction<'_>) -> Result<Committing, Error> {
+        let shard = self.inner.placement.shard_of(transaction.namespace)?;
+        let command = Command::Transaction(transaction);
+        command.check(&self.limits())?;
+        Ok(Committing(self.begin_proposal(shard, &command)?))
     }
 
     /// Number of the epoch of the shard on which a namespace lives: another one with each start, and with

@@ -18,7 +18,7 @@ use crate::access::Right;
 use crate::codes::find;
 use crate::digest::request_digest;
 use crate::error::CallError;
-use crate::open_transactions::{Change, Held, Kept, Open, Place, Seen, Staged};
+use crate::open_transactions::{Change, Held, InFlight, Kept, Open, Place, Seen, Staged};
 use crate::permit::Permit;
 
 /// A transaction that is being committed. No other call works on it.
@@ -78,7 +78,8 @@ impl Closing {
         self.held.staged.requests()
     }
 
-    /// Commits; `read`: the operations of each request.
+    /// Commits; `read`: the operations of each request. A commit in flight whose caller is gone is not begun
+    /// again: this one gets its outcome.
     ///
     /// # Errors
     /// Those of a transaction of one call. It has ended then, unless the caller may not commit it, or a
@@ -88,33 +89,40 @@ impl Closing {
         permit: &Permit<'_>,
         read: &[Vec<Operation<'_>>],
     ) -> Result<Committed, CallError> {
-        let staged = &self.held.staged;
-        let requested = requested(staged, read)?;
+        let requested = requested(&self.held.staged, read)?;
         clear(permit, &requested).await?;
-        allow_documents(permit, staged)?;
-        let began_before = self.open.is_closing();
-        // From here on a caller that goes away leaves it open whether it is done.
-        self.open.set_closing(true);
-        let done = self.commit_cleared(permit, &requested).await;
+        allow_documents(permit, &self.held.staged)?;
+        let done = self.outcome(permit, &requested).await;
         match &done {
-            Err(error) if may_go_better(error) => {
-                let is_unknown = began_before || error.code() == "outcome_unknown";
-                self.open.set_closing(is_unknown);
-            }
+            Err(error) if may_go_better(error) => self.open.set_closing(false),
             Ok(_) | Err(_) => permit.calls().open_transactions().end(&self.open.id),
         }
         done
     }
 
-    async fn commit_cleared(
+    async fn outcome(
         &self,
         permit: &Permit<'_>,
         requested: &[Operation<'_>],
     ) -> Result<Committed, CallError> {
-        let staged = &self.held.staged;
-        if staged.is_empty() {
+        if self.held.staged.is_empty() {
             return Ok(committed(&[], false));
         }
+        let mut in_flight = self.open.in_flight.lock().await;
+        let InFlight { committing, names } = match &mut *in_flight {
+            Some(in_flight) => in_flight,
+            none => none.insert(self.propose(permit, requested)?),
+        };
+        // From here on a caller that goes away leaves it open whether it is done.
+        self.open.set_closing(true);
+        let done = committing.done().await.map_err(|refused| told(refused, names));
+        *in_flight = None;
+        let done = done?;
+        Ok(committed(&done.operations, done.duplicate))
+    }
+
+    fn propose(&self, permit: &Permit<'_>, requested: &[Operation<'_>]) -> Result<InFlight, CallError> {
+        let staged = &self.held.staged;
         let given = Given::read(permit, requested)?;
         let contents: Vec<_> = staged.documents.values().map(Attributed::of).collect();
         let namespace = permit.namespace_id()?;
@@ -142,14 +150,16 @@ impl Closing {
         commands.extend(documents.into_values());
         let (key, request_digest) = outcome_key(permit, &self.open.id);
         let whole = Whole { namespace, idempotency_key: &key, request_digest, operations: &commands };
-        let done = permit.node().commit(whole).await.map_err(|refused| told(refused, &names))?;
-        Ok(committed(&done.operations, done.duplicate))
+        let committing = permit.node().begin_commit(whole).map_err(|error| told(error.into(), &names))?;
+        Ok(InFlight { committing, names })
     }
 }
 
-/// True for a refusal after which the same commit may be done: nothing in it is to blame.
+/// True for a refusal after which the same commit may be done: nothing in it is to blame. Where the outcome
+/// is unknown, the leadership has ended, and the transaction with it.
 fn may_go_better(error: &CallError) -> bool {
-    find(error.code()).is_some_and(|code| matches!(code.http, 429 | 500..))
+    error.code() != "outcome_unknown"
+        && find(error.code()).is_some_and(|code| matches!(code.http, 429 | 500..))
 }
 
 /// The operations of requests, in the order in which they were staged.
@@ -209,5 +219,64 @@ fn told(refused: Refused, names: &[&'static str]) -> CallError {
     match operation.and_then(|at| Some((at as usize, names.get(at as usize)?))) {
         Some((at, name)) => error.at_operation(at, name),
         None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+    use sluice_engine::limits::Limits;
+    use sluice_node::{Node, Options};
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::call::Unary as _;
+    use crate::operation::Operation as Name;
+    use crate::testing::{self, Open as Server};
+    use crate::transactions::{Begin, Protocol, stage};
+
+    async fn begin(server: &Server) -> String {
+        let begun = Begin::default().run(&server.permit(Name::TransactionBegin, "")).await.unwrap();
+        let begun = serde_json::to_value(begun.answer).unwrap();
+        begun["transaction"].as_str().unwrap().to_owned()
+    }
+
+    async fn staged(server: &Server, id: &str, operations: &[Operation<'_>]) -> Value {
+        let kept = Kept { protocol: Protocol::Json, bytes: b"" };
+        let results = stage(&server.permit(Name::TransactionStage, id), kept, operations).await.unwrap();
+        serde_json::to_value(results).unwrap()
+    }
+
+    /// Begins a commit, and drops it; `None`: its outcome had come at once.
+    async fn abandon(permit: &Permit<'_>) -> Option<()> {
+        let Close::Open(closing) = close(permit).await.unwrap() else { panic!("committed before") };
+        timeout(Duration::ZERO, closing.commit(permit, &[])).await.err().map(drop)
+    }
+
+    #[tokio::test]
+    async fn a_commit_whose_caller_is_gone_is_done_once_also_if_no_outcome_is_remembered() {
+        let limits = Limits { idempotency_keys: 0, ..Limits::default() };
+        let server = Server::of(Node::start(Options { limits, ..testing::options() }).unwrap());
+        let put = serde_json::from_value(json!({"key": "a", "content": "x"})).unwrap();
+        let get = serde_json::from_value(json!({"key": "a"})).unwrap();
+        for version in 1..=100 {
+            let id = begin(&server).await;
+            staged(&server, &id, &[Operation::Put(&put)]).await;
+            let permit = server.permit(Name::TransactionClose, &id);
+            if abandon(&permit).await.is_none() {
+                continue;
+            }
+            let Close::Open(closing) = close(&permit).await.unwrap() else { panic!("committed before") };
+            let done = serde_json::to_value(closing.commit(&permit, &[]).await.unwrap()).unwrap();
+            drop(closing);
+            assert_eq!(done["results"][0]["written"]["version"], version);
+            let read = staged(&server, &begin(&server).await, &[Operation::Get(&get)]).await;
+            assert_eq!(read["results"][0]["document"]["version"], version);
+            assert_eq!(close(&permit).await.err().unwrap().code(), "transaction_lost");
+            return;
+        }
+        panic!("no commit was abandoned");
     }
 }
