@@ -162,10 +162,11 @@ impl Seen {
     /// Notes what was read.
     ///
     /// # Errors
-    /// `version_mismatch`: the transaction has read another version before.
+    /// `version_mismatch`: the transaction has read another version before, or a caller has said another.
     pub(crate) fn note(&mut self, key: &str, found: Option<DocumentVersion>) -> Result<(), Error> {
         let revision = |version: Option<DocumentVersion>| version.map(|version| version.revision);
-        if self.read.is_some_and(|before| revision(before) != revision(found)) {
+        let is_other = |before| revision(before) != revision(found);
+        if self.read.map_or_else(|| !holds(&self.when, found), is_other) {
             return Err(changed(key, found));
         }
         self.read = Some(found);
@@ -180,9 +181,15 @@ impl Seen {
     ///
     /// # Errors
     /// `version_mismatch`: they do not hold of what was read or staged; `invalid_argument`: they are about
-    /// the version of what the transaction writes itself.
+    /// the version of what the transaction writes itself, or name another lock than those before.
     pub(crate) fn expect(&mut self, key: &str, when: DocumentCondition) -> Result<(), CallError> {
-        let holds = match (&self.change, self.read) {
+        if let (Some(first), Some(token)) = (self.when.token, when.token)
+            && first != token
+        {
+            let reason = "the transaction writes the document with another token: use one for each document";
+            return Err(Fault::invalid(reason).into());
+        }
+        let is_so = match (&self.change, self.read) {
             (Some(Change::Put { .. }), _) => {
                 if when.revision.is_some() || when.version.is_some_and(|version| version > 0) {
                     let reason =
@@ -194,18 +201,13 @@ impl Seen {
             (Some(Change::Delete), _) => {
                 when.revision.is_none() && !when.exists && when.version.is_none_or(|version| version == 0)
             }
-            (None, Some(found)) => {
-                let (version, revision) = found.map_or((0, 0), |found| (found.version, found.revision));
-                when.version.is_none_or(|expected| expected == version)
-                    && when.revision.is_none_or(|expected| expected == revision)
-                    && (found.is_some() || !when.exists)
-            }
+            (None, Some(found)) => holds(&when, found),
             (None, None) => {
                 self.when = DocumentCondition { token: self.when.token, ..when };
                 true
             }
         };
-        if !holds {
+        if !is_so {
             return Err(changed(key, self.read.flatten()).into());
         }
         self.when.token = when.token.or(self.when.token);
@@ -220,6 +222,14 @@ impl Seen {
             None => self.read.flatten().is_some(),
         }
     }
+}
+
+/// True if conditions hold of what was read; tokens are not looked at.
+fn holds(when: &DocumentCondition, found: Option<DocumentVersion>) -> bool {
+    let (version, revision) = found.map_or((0, 0), |found| (found.version, found.revision));
+    when.version.is_none_or(|expected| expected == version)
+        && when.revision.is_none_or(|expected| expected == revision)
+        && (found.is_some() || !when.exists)
 }
 
 /// The error for a document that is not as it has to be.
@@ -271,5 +281,56 @@ impl Staged {
     /// Operations that take so many bytes.
     pub(crate) fn of_bytes(bytes: usize) -> Staged {
         Staged { requests: vec![(Protocol::Json, vec![0; bytes].into())], ..Staged::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_engine::locks::LockToken;
+
+    use super::*;
+
+    const FOUND: DocumentVersion = DocumentVersion { version: 3, revision: 40, changed_at_us: 0 };
+
+    fn when(version: Option<u64>, revision: Option<u64>, exists: bool) -> DocumentCondition {
+        DocumentCondition { version, revision, exists, token: None }
+    }
+
+    #[test]
+    fn conditions_of_what_was_not_read_hold_of_what_is_read_later() {
+        let held = [when(Some(3), None, false), when(None, Some(40), false), when(None, None, true)];
+        for (condition, found, is_so) in held
+            .map(|condition| (condition, Some(FOUND), true))
+            .into_iter()
+            .chain(
+                [when(Some(2), None, false), when(None, Some(39), false)].map(|it| (it, Some(FOUND), false)),
+            )
+            .chain([(when(None, None, true), None, false), (when(Some(0), None, false), None, true)])
+            .chain([
+                (when(Some(0), None, false), Some(FOUND), false),
+                (when(Some(3), None, false), None, false),
+            ])
+        {
+            let mut seen = Seen::default();
+            seen.expect("k", condition).unwrap();
+            let noted = seen.note("k", found).map_err(|error| error.code());
+            assert_eq!(
+                noted,
+                if is_so { Ok(()) } else { Err("version_mismatch") },
+                "{condition:?} {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_document_is_written_with_one_token() {
+        let mut seen = Seen::default();
+        let token = |first: &str| format!("{first:0<32}").parse::<LockToken>().unwrap();
+        let with = |first| DocumentCondition { token: Some(token(first)), ..DocumentCondition::default() };
+        seen.expect("k", with("1")).unwrap();
+        seen.expect("k", DocumentCondition::default()).unwrap();
+        seen.expect("k", with("1")).unwrap();
+        assert_eq!(seen.expect("k", with("2")).unwrap_err().code(), "invalid_argument");
+        assert_eq!(seen.when.token, Some(token("1")));
     }
 }
