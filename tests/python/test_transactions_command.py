@@ -6,6 +6,7 @@ import subprocess
 
 from conftest import binary
 from documents import get, put
+from test_transactions_open import begin
 from transactions import messages, payloads, send
 
 WORK = ["work", "jobs", "--transactional", "--until-empty"]
@@ -91,3 +92,49 @@ def test_a_lost_lease_commits_nothing(server):
     assert worked.returncode == 0, worked
     assert get(server, "counter")["content"].strip() == "0" and payloads(server) == []
     assert get(server, "counter")["version"] == 1
+
+
+def test_a_command_does_not_end_its_transaction(server):
+    send(server, "job", max_attempts=1)
+    worked = run(server, *WORK, script='sluice txn commit --transaction "$SLUICE_TRANSACTION"')
+    assert "sluice work ends the transaction of this command" in worked.stderr and "1 nacked" in worked.stderr, worked
+    send(server, "job", max_attempts=1)
+    worked = run(server, *WORK, script="sluice txn rollback")
+    assert "sluice work ends the transaction of this command" in worked.stderr and "1 nacked" in worked.stderr, worked
+
+
+def test_a_command_that_ends_its_transaction_runs_three_times(server):
+    send(server, "job", max_attempts=1)
+    script = "echo >> runs; env -u SLUICE_WORK_TRANSACTION sluice txn rollback"
+    worked = run(server, *WORK, script=script)
+    assert "a command neither ends" in worked.stderr and "1 nacked" in worked.stderr, worked
+    assert (server.directory / "runs").read_text() == "\n" * 3
+
+
+def test_a_worker_that_is_stopped_does_not_run_a_command_again(server):
+    put(server, "a", "0")
+    send(server, "job", max_attempts=1)
+    # Another is always faster, and the worker is told to stop.
+    script = f"""
+    echo >> runs; sluice doc get a
+    env -u SLUICE_TRANSACTION sluice doc put a - <<< $RANDOM$RANDOM
+    sluice doc put b x
+    kill -TERM $PPID; sleep 0.3
+    """
+    worked = run(server, "work", "jobs", "--transactional", script=script)
+    assert worked.returncode == 0 and "1 released" in worked.stderr, worked
+    assert (server.directory / "runs").read_text() == "\n"
+    [message] = messages(server, "jobs")
+    assert message["state"] == "ready" and message.get("attempts", 0) == 0, message
+
+
+def test_no_attempt_is_counted_where_no_transaction_can_be_begun(server):
+    others = [begin(server) for _ in range(10_000)]
+    send(server, "job", max_attempts=1)
+    worked = run(server, *WORK, "--retry-for", "1s", script="true")
+    assert "cannot begin a transaction: " in worked.stderr and "1 released" in worked.stderr, worked
+    [message] = messages(server, "jobs")
+    assert message["state"] == "delayed" and message["attempts"] == 0, message
+    others[0].rollback()
+    server.call("POST", f"/v1/messages/{message['id']}/retry")
+    assert "1 message acked" in run(server, *WORK, script="true").stderr

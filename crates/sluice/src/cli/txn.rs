@@ -12,7 +12,7 @@ use sluice_client::{Committed, OperationResult, StageResult, StagedDocument};
 use super::connect::ServerFlags;
 use super::format::size;
 use super::{CliError, Out, Result, duration};
-use crate::connect::TRANSACTION;
+use crate::connect::{TRANSACTION, WORK_TRANSACTION};
 
 /// Longest transaction in bytes; a longer one is refused before it fills the memory.
 const BYTES_MAX: u64 = 96 << 20;
@@ -99,6 +99,7 @@ pub(super) async fn run(verb: TxnVerb, out: Out) -> Result<u8> {
             out.list(&results.map_err(|e| connection.error(&e))?, read)?;
         }
         TxnVerb::Rollback { open, server } => {
+            expect_own(&open.transaction)?;
             let connection = server.connect()?;
             let done = connection.client.transaction_rollback(&open.transaction).await;
             done.map_err(|e| connection.error(&e))?;
@@ -111,7 +112,10 @@ pub(super) async fn run(verb: TxnVerb, out: Out) -> Result<u8> {
 async fn commit(args: &CommitArgs, out: Out) -> Result<()> {
     let connection = args.server.connect()?;
     let committed = match &args.transaction {
-        Some(transaction) => connection.client.transaction_commit(transaction).await,
+        Some(transaction) => {
+            expect_own(transaction)?;
+            connection.client.transaction_commit(transaction).await
+        }
         None => {
             let body = operations(args.file.as_deref())?;
             connection.client.commit_json(body, args.idempotency_key.as_deref()).await
@@ -122,6 +126,15 @@ async fn commit(args: &CommitArgs, out: Out) -> Result<()> {
         out.note("done before: this is the outcome of the first request with this key");
     }
     out.show(&committed, lines)
+}
+
+/// Refuses to end the transaction of a command of `sluice work --transactional`, which ends it.
+fn expect_own(transaction: &str) -> Result<()> {
+    if std::env::var_os(WORK_TRANSACTION).is_none_or(|of_work| of_work != *transaction) {
+        return Ok(());
+    }
+    let reason = "sluice work ends the transaction of this command";
+    Err(CliError::usage(reason).hint("It commits when the command ends with 0, and else rolls back."))
 }
 
 /// Contents that were read, one document a line.

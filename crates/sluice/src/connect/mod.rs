@@ -21,6 +21,8 @@ pub(crate) const DEFAULT_SERVER: &str = "http://127.0.0.1:7070";
 const TOKEN_VARIABLE: &str = "SLUICE_TOKEN";
 /// The environment variable that holds the id of the open transaction that a command belongs to.
 pub(crate) const TRANSACTION: &str = "SLUICE_TRANSACTION";
+/// Variable with the id of the transaction that a worker ends when the command ends that it runs.
+pub(crate) const WORK_TRANSACTION: &str = "SLUICE_WORK_TRANSACTION";
 
 /// Flags of every verb that talks to a server.
 #[derive(Clone, Debug, Args)]

@@ -22,7 +22,7 @@ use tokio::time::{sleep, timeout};
 use super::environment::variables;
 use super::report::Report;
 use super::signals::CommandSignals;
-use crate::connect::TRANSACTION;
+use crate::connect::{TRANSACTION, WORK_TRANSACTION};
 
 /// Time between the signal that ends a command and SIGKILL.
 const KILL_AFTER: Duration = Duration::from_secs(5);
@@ -57,6 +57,14 @@ pub(super) struct CommandSetup {
     pub(super) stop: Stop,
 }
 
+impl CommandSetup {
+    /// Stops the worker for a reason that no message is to blame for; the first one is told.
+    pub(super) fn give_up(&self, reason: String) {
+        self.cannot_start.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+        self.stop.stop();
+    }
+}
+
 /// End of a run.
 enum RunEnd {
     Exited(io::Result<ExitStatus>),
@@ -74,9 +82,7 @@ pub(super) async fn attempt(setup: &CommandSetup, job: &Job, transaction: Option
         Ok((child, _file)) => finish(setup, job, child).await,
         Err(error) => {
             let name = setup.command.first().map(|c| c.to_string_lossy().into_owned()).unwrap_or_default();
-            let mut reason = setup.cannot_start.lock().unwrap_or_else(PoisonError::into_inner);
-            reason.get_or_insert(format!("cannot run {name}: {error}"));
-            setup.stop.stop();
+            setup.give_up(format!("cannot run {name}: {error}"));
             Settle::Release { delay: None }
         }
     }
@@ -120,8 +126,8 @@ fn start(
         command.env("SLUICE_CHECKPOINT_FILE", &checkpoint.0);
     }
     match transaction {
-        Some(transaction) => command.env(TRANSACTION, transaction),
-        None => command.env_remove(TRANSACTION),
+        Some(transaction) => command.env(TRANSACTION, transaction).env(WORK_TRANSACTION, transaction),
+        None => command.env_remove(TRANSACTION).env_remove(WORK_TRANSACTION),
     };
     if setup.result {
         command.stdout(Stdio::piped());

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sluice_client::{Delivered, Settle, Summary, WorkerEvent};
+use sluice_client::{ClientError, Delivered, Settle, Summary, WorkerEvent};
 use tokio::sync::mpsc;
 
 use crate::connect::Connection;
@@ -47,6 +47,15 @@ impl Report {
             message.max_attempts,
             length(took_ms)
         ));
+    }
+
+    /// Reports that no transaction could be begun for a message.
+    pub(super) fn not_begun(self, error: &ClientError) {
+        let text = format!("cannot begin a transaction: {error}");
+        if self.out.json {
+            return machine(&json!({"event": "begin_failed", "message": text}));
+        }
+        self.out.note(&text);
     }
 
     /// Reports the totals at the end of the worker.

@@ -2,7 +2,7 @@
 //! message, or nothing of it is.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sluice_client::{Client, ClientError, Job, Settle, SettleItem, Transaction};
 use tokio::time::sleep;
@@ -15,19 +15,26 @@ const TTL_MAX: Duration = Duration::from_secs(1_800);
 const TIME_TO_COMMIT: Duration = Duration::from_secs(60);
 /// Times that a command runs for one delivery, while others change what it has read.
 const TRIES: u32 = 20;
+/// Times that a command runs for one delivery whose transaction was over before its end: the leader has
+/// changed. More often than that, the command has ended it itself.
+const TRIES_LOST: u32 = 3;
 /// Longest pause before a command runs once more; each is drawn anew.
 const PAUSE_MS_MAX: u64 = 200;
+/// Pause before a message is delivered again for which no transaction could be begun.
+const BEGIN_AGAIN: Duration = Duration::from_secs(5);
+/// Codes of refusals that no later try cures.
+const INCURABLE: [&str; 3] = ["unauthenticated", "forbidden", "namespace_not_found"];
 
 /// Runs the command in a transaction, and again when others were faster.
 pub(super) async fn run(client: &Client, setup: &CommandSetup, job: &Job) -> Settle {
     // After a crash of this worker what was staged is held no longer than the command could have run.
     let ttl = setup.timeout.map_or(TTL_MAX, |limit| TTL_MAX.min(limit.saturating_add(TIME_TO_COMMIT)));
-    let mut tried = 0;
+    let (mut tried, mut lost) = (0, 0);
     loop {
-        tried += 1;
+        let begun = Instant::now();
         let transaction = match client.transaction_begin(ttl).await {
             Ok(begun) => begun.transaction,
-            Err(error) => return failed("begin", &error),
+            Err(error) => return not_begun(setup, &error),
         };
         let settle = attempt(setup, job, Some(&transaction)).await;
         if !matches!(settle, Settle::Ack | Settle::AckWith(_)) {
@@ -41,8 +48,14 @@ pub(super) async fn run(client: &Client, setup: &CommandSetup, job: &Job) -> Set
         };
         // It is over already, unless the ack could not be staged.
         let _ = client.transaction_rollback(&transaction).await;
-        if !is_conflict(&error) || tried == TRIES || job.lost.is_stopped() {
-            return failed("commit", &error);
+        tried += 1;
+        lost += u32::from(is_lost(&error));
+        let is_too_late = is_lost(&error) && begun.elapsed() >= ttl;
+        if !is_conflict(&error) || is_too_late || tried == TRIES || lost == TRIES_LOST {
+            return not_committed(&error);
+        }
+        if job.lost.is_stopped() || setup.stop.is_stopped() {
+            return Settle::Release { delay: None };
         }
         sleep(pause()).await;
     }
@@ -58,11 +71,30 @@ async fn commit(client: &Client, transaction: &str, job: &Job, settle: &Settle) 
 /// True when nothing was done, and another try may go better: others have changed what the command has read,
 /// or the transaction has ended with the leader.
 fn is_conflict(error: &ClientError) -> bool {
-    matches!(error.code(), Some("version_mismatch" | "lock_held" | "transaction_lost"))
+    is_lost(error) || matches!(error.code(), Some("version_mismatch" | "lock_held"))
 }
 
-fn failed(what: &str, error: &ClientError) -> Settle {
-    Settle::Nack { error: format!("cannot {what} the transaction: {error}"), delay: None }
+fn is_lost(error: &ClientError) -> bool {
+    error.code() == Some("transaction_lost")
+}
+
+/// The outcome of a message for which no transaction was begun: the command has not run.
+fn not_begun(setup: &CommandSetup, error: &ClientError) -> Settle {
+    if error.code().is_some_and(|code| INCURABLE.contains(&code)) {
+        setup.give_up(format!("cannot begin a transaction: {error}"));
+        return Settle::Release { delay: None };
+    }
+    setup.report.not_begun(error);
+    Settle::Release { delay: Some(BEGIN_AGAIN) }
+}
+
+/// The outcome of a message whose command has done its work in vain.
+fn not_committed(error: &ClientError) -> Settle {
+    let why = match is_lost(error) {
+        true => ", which a command neither ends nor needs for 30 minutes or more",
+        false => "",
+    };
+    Settle::Nack { error: format!("cannot commit the transaction{why}: {error}"), delay: None }
 }
 
 fn pause() -> Duration {
