@@ -115,7 +115,7 @@ impl Bound {
             (Bound::Number(bound), Value::Number(found)) => Some(order_of_numbers(found, bound)),
             (Bound::Text(bound), Value::String(found)) => Some(found.as_str().cmp(bound)),
             (Bound::Time(time), _) => of_time(*time),
-            (Bound::FromNow(ms), _) => of_time(Instant::of_ms(i128::from(now_ms) + i128::from(*ms))),
+            (Bound::FromNow(ms), _) => of_time(Instant::from_now(now_ms, *ms)),
             (Bound::Number(_) | Bound::Text(_), _) => None,
         }
     }

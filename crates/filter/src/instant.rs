@@ -15,6 +15,16 @@ impl Instant {
         Instant(ms.saturating_mul(NS_PER_MS))
     }
 
+    /// The time so many milliseconds from now.
+    pub(crate) fn from_now(now_ms: u64, ms: i64) -> Instant {
+        Instant::of_ms(i128::from(now_ms) + i128::from(ms))
+    }
+
+    /// The last whole millisecond, since the Unix epoch, that is not after it.
+    pub(crate) fn ms_floor(self) -> i128 {
+        self.0.div_euclid(NS_PER_MS)
+    }
+
     /// The time of a text as RFC 3339 has it; `None`: it is none.
     pub(crate) fn of_text(text: &str) -> Option<Instant> {
         if !has_form(text.as_bytes()) {

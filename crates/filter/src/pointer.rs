@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 /// A JSON pointer, such as `/items/0/price`; an empty one is the value as a whole.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Pointer {
     /// Names and indexes on the way, without their escapes.
     tokens: Vec<String>,
