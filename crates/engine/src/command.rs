@@ -4,6 +4,7 @@
 use crate::change::Change;
 pub use crate::documents::{DocumentCheck, DocumentDelete, DocumentPut};
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey};
+pub use crate::indexes::IndexFill;
 pub use crate::item::{Deliver, SendItem};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
@@ -298,6 +299,25 @@ pub enum Command<'a> {
     DocumentDelete(DocumentDelete<'a>),
     /// See [`DocumentCheck`].
     DocumentCheck(DocumentCheck<'a>),
+    /// Declares an index of the documents of a namespace, in the place of one with this name and another
+    /// pointer.
+    IndexPut {
+        /// The namespace.
+        namespace: NamespaceId,
+        /// Its name.
+        name: &'a str,
+        /// JSON pointer (RFC 6901) of the values.
+        pointer: &'a str,
+    },
+    /// Deletes an index of documents.
+    IndexDelete {
+        /// Its namespace.
+        namespace: NamespaceId,
+        /// Its name.
+        name: &'a str,
+    },
+    /// See [`IndexFill`].
+    IndexFill(IndexFill<'a>),
     /// See [`Transaction`].
     Transaction(Transaction<'a>),
     /// Holds a message whose payload could not be read back; proposed by the node.

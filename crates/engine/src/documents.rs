@@ -24,6 +24,17 @@ pub struct DocumentPut<'a> {
     pub attributes: &'a [(&'a str, &'a str)],
     /// The content.
     pub content: &'a [u8],
+    /// Its terms in the indexes of the namespace; one that is left out gets them later.
+    pub terms: &'a [DocumentTerms],
+}
+
+/// The terms of a document in one index.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DocumentTerms {
+    /// Number of the index.
+    pub index: u64,
+    /// The terms, each once, at most [`crate::limits::DOCUMENT_TERMS_MAX`] in all indexes together.
+    pub terms: Vec<u128>,
 }
 
 /// Deletes a document with its former versions, if `when` holds.

@@ -194,6 +194,9 @@ errors! {
     DocumentVersionNotFound { key: String, version: u64, latest: u64 } "document_not_found" Caller
         "version {version} of document {key:?} is not here: the latest one is {latest}, and as many before it are kept as \
          its history says";
+    /// No index of documents has this name.
+    IndexNotFound { index: String } "index_not_found" Caller
+        "there is no index {index:?} of the documents of this namespace";
     /// Ends of documents that a reader of changes has not heard of are not remembered any more.
     ChangesForgotten {} "changes_forgotten" Caller
         "the changes after this place are not all known any more: begin again without `after`";

@@ -31,6 +31,7 @@ pub mod event;
 pub mod flow;
 mod hash;
 pub mod id;
+pub mod indexes;
 pub mod item;
 mod layout;
 pub mod limit;

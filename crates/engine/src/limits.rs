@@ -59,6 +59,18 @@ pub const DOCUMENTS_MAX: u32 = 100_000_000;
 pub const DOCUMENT_ENDS_MAX: u32 = 100_000;
 /// Time for which the end of a document is remembered, in milliseconds: an hour.
 pub const DOCUMENT_ENDS_MS: u64 = 3_600_000;
+/// Most indexes of documents in a namespace.
+pub const NAMESPACE_INDEXES_MAX: usize = 16;
+/// Most indexes of documents in a shard.
+pub const INDEXES_MAX: usize = 1_000;
+/// Longest pointer of an index, in bytes.
+pub const INDEX_POINTER_BYTES_MAX: usize = 255;
+/// Most terms of a document, in all indexes together.
+pub const DOCUMENT_TERMS_MAX: usize = 256;
+/// Most documents of one [`crate::indexes::IndexFill`].
+pub const FILLED_DOCUMENTS_MAX: usize = 200;
+/// Most terms in a shard.
+pub const TERMS_MAX: u32 = 100_000_000;
 /// Longest idempotency key, in bytes.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 /// Longest error text of a nack or reject, in bytes; longer text is cut by the fronts.

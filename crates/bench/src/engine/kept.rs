@@ -28,6 +28,7 @@ pub(super) fn index_bytes(count: u64, report: &mut Report) {
             content_type: "application/json",
             attributes: &[],
             content: b"{\"state\":\"new\"}",
+            terms: &[],
         }));
     });
     let lock = bytes(count, report, |key, run| {

@@ -1,12 +1,15 @@
 //! Refusals of commands about documents whatever the state is.
 
+use crate::documents::DocumentTerms;
 use crate::documents::{DocumentCheck, DocumentCondition, DocumentPut};
 use crate::error::{Error, FieldPath};
+use crate::indexes::IndexFill;
 use crate::limits::{
     DOCUMENT_ATTRIBUTES_BYTES_MAX, DOCUMENT_ATTRIBUTES_MAX, DOCUMENT_BYTES_MAX, DOCUMENT_HISTORY_MAX,
-    DOCUMENT_KEY_BYTES_MAX, DOCUMENT_TTL_MS_MAX,
+    DOCUMENT_KEY_BYTES_MAX, DOCUMENT_TERMS_MAX, DOCUMENT_TTL_MS_MAX, FILLED_DOCUMENTS_MAX,
+    INDEX_POINTER_BYTES_MAX, NAMESPACE_INDEXES_MAX,
 };
-use crate::rules::{at_most, at_most_of, check_content_type, invalid, key_rule};
+use crate::rules::{at_most, at_most_of, check_content_type, invalid, key_rule, name_rule};
 
 pub(crate) fn check_key(key: &str) -> Result<(), Error> {
     key_rule("key", key, DOCUMENT_KEY_BYTES_MAX)
@@ -36,9 +39,31 @@ pub(crate) fn check_put(put: &DocumentPut<'_>) -> Result<(), Error> {
     let bytes = put.attributes.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
     let most = DOCUMENT_ATTRIBUTES_BYTES_MAX as u64;
     at_most_of("bytes of names and values", "attributes", bytes as u64, most)?;
+    check_terms(put.terms)?;
     let (size, limit) = (put.content.len() as u64, DOCUMENT_BYTES_MAX as u64);
     if size > limit {
         return Err(Error::PayloadTooLarge { field: FieldPath("content".into()), size, limit });
     }
     Ok(())
+}
+
+/// Refuses terms of which no caller of the node has so many.
+fn check_terms(all: &[DocumentTerms]) -> Result<(), Error> {
+    let count = all.iter().map(|one| one.terms.len()).sum::<usize>();
+    at_most_of("indexes", "terms", all.len() as u64, NAMESPACE_INDEXES_MAX as u64)?;
+    at_most_of("terms", "terms", count as u64, DOCUMENT_TERMS_MAX as u64)
+}
+
+pub(crate) fn check_index(name: &str, pointer: &str) -> Result<(), Error> {
+    name_rule("index", name)?;
+    if !pointer.is_empty() && !pointer.starts_with('/') {
+        return Err(invalid("pointer", "expected a JSON pointer, such as /total".into()));
+    }
+    at_most_of("bytes", "pointer", pointer.len() as u64, INDEX_POINTER_BYTES_MAX as u64)
+}
+
+pub(crate) fn check_fill(fill: &IndexFill<'_>) -> Result<(), Error> {
+    at_most_of("documents", "documents", fill.documents.len() as u64, FILLED_DOCUMENTS_MAX as u64)?;
+    let mut terms = fill.documents.iter().map(|document| document.terms.len() as u64);
+    terms.try_for_each(|count| at_most_of("terms", "terms", count, DOCUMENT_TERMS_MAX as u64))
 }

@@ -16,11 +16,12 @@ impl DocumentModule {
         self.end_due(&mut budget, core, out);
         self.sweep(&mut budget, core, out);
         self.forget_ends(&mut budget, core);
+        self.sweep_indexes(&mut budget);
     }
 
     /// Time at which a `Tick` is due, in microseconds; a time that is past while a slice is left.
     pub(crate) fn next_deadline(&self, core: &Core) -> Option<u64> {
-        if !self.swept.is_empty() {
+        if !self.swept.is_empty() || self.indexes.has_deleted() {
             return Some(core.now_us);
         }
         earlier(self.documents.wheel.next_us(&self.documents.slots), self.forget_us())
@@ -29,6 +30,7 @@ impl DocumentModule {
     /// Begins to let go of what a deleted namespace holds.
     pub(crate) fn begin_sweep(&mut self, namespace: NamespaceSlot, core: &mut Core) {
         core.begin_sweep(namespace);
+        self.indexes.delete_all(namespace);
         self.swept.push_back(namespace);
     }
 
@@ -89,6 +91,7 @@ impl DocumentModule {
         let formers = self.let_go_of(before, namespace, core, out);
         core.namespaces.get_mut(namespace).bytes -= body.bytes();
         core.release_blob(body.blob, out);
+        self.change_entries(slot, |indexes, first| indexes.remove(first, None));
         self.order.remove(slot, &self.documents.slots);
         self.order_of_changes.remove(slot, &self.documents);
         self.documents.remove(slot);

@@ -6,6 +6,8 @@
 //!   state is.
 //! - For others: `view` reads, `recount`.
 //!
+//! - `index` finds documents by what is in them.
+//!
 //! Decided here:
 //!
 //! - A document has a version, which counts from 1, and a revision, which is a fencing token: so a document
@@ -18,6 +20,7 @@ pub(crate) mod changes;
 pub(crate) mod check;
 pub(crate) mod condition;
 pub(crate) mod ending;
+pub(crate) mod index;
 pub(crate) mod record;
 pub(crate) mod recount;
 pub(crate) mod state;
@@ -29,6 +32,7 @@ use std::collections::VecDeque;
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
 use crate::document::changes::{ChangeOrder, Ends};
+use crate::document::index::Indexes;
 use crate::document::state::document::{Document, Documents};
 use crate::document::state::former::Formers;
 use crate::id::BlobRef;
@@ -54,6 +58,7 @@ pub(crate) struct DocumentModule {
     pub(crate) ends: Ends,
     /// The last change; 0: none.
     pub(crate) latest: u64,
+    pub(crate) indexes: Indexes,
     /// Documents in the order of their keys. Derived.
     pub(crate) order: KeyOrder<Document>,
     /// Documents in the order of their last changes. Derived.
@@ -62,12 +67,22 @@ pub(crate) struct DocumentModule {
 
 impl HeadPart for DocumentModule {
     fn write_head(&self, out: &mut Vec<u8>) {
-        let DocumentModule { documents, formers, swept, ends, latest, order: _, order_of_changes: _ } = self;
+        let DocumentModule {
+            documents,
+            formers,
+            swept,
+            ends,
+            latest,
+            indexes,
+            order: _,
+            order_of_changes: _,
+        } = self;
         documents.write_head(out);
         formers.write_head(out);
         slot::write_all(swept, out);
         ends.write_head(out);
         out.u64(*latest);
+        indexes.write_head(out);
     }
 
     fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
@@ -77,6 +92,7 @@ impl HeadPart for DocumentModule {
             swept: slot::read_all(reader)?,
             ends: Ends::read_head(reader)?,
             latest: reader.u64()?,
+            indexes: Indexes::read_head(reader)?,
             order: KeyOrder::default(),
             order_of_changes: ChangeOrder::default(),
         })
@@ -89,6 +105,7 @@ impl DocumentModule {
         self.cover_namespaces(core);
         self.documents.rebuild();
         self.ends.rebuild();
+        self.indexes.rebuild();
         for (slot, _) in self.documents.slots.iter() {
             self.order.insert(slot, &self.documents.slots);
             self.order_of_changes.insert(slot, &self.documents);

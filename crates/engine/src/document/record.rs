@@ -3,6 +3,7 @@
 use crate::blob::BlobHead;
 use crate::command::RecordSink;
 use crate::core::field::{ReadField, WriteField};
+use crate::document::index::record::TermsByIndex;
 use crate::documents::{DocumentCheck, DocumentCondition, DocumentDelete, DocumentPut};
 use crate::id::{BlobRef, NamespaceId};
 use crate::limits::{DOCUMENT_HISTORY_MAX, DOCUMENT_TTL_MS_MAX};
@@ -23,6 +24,7 @@ pub(crate) struct PutRecord<'a> {
     pub(crate) request: u64,
     /// Length of what lies in the blob before the content.
     pub(crate) head_bytes: u16,
+    pub(crate) terms: TermsByIndex<'a>,
     /// Number of the blob in its record.
     item: u32,
     blob_bytes: u32,
@@ -52,6 +54,7 @@ pub(crate) fn encode_put(first: [u8; 2], put: &DocumentPut<'_>, sink: &mut impl 
     out.u64(put.request);
     out.u16(head_bytes as u16);
     out.u32((head_bytes + put.content.len()) as u32);
+    TermsByIndex::write(put.terms, &mut out);
     sink.body(&out);
     BlobHead::with(put.content_type, put.attributes, &[], |head| sink.blob(&[head, put.content]));
 }
@@ -67,6 +70,7 @@ pub(crate) fn decode_put<'a>(reader: &mut Reader<'a>) -> Option<PutRecord<'a>> {
     };
     let history = reader.u16().filter(|history| *history <= DOCUMENT_HISTORY_MAX + 1)?.checked_sub(1);
     let (request, head_bytes, blob_bytes) = (reader.u64()?, reader.u16()?, reader.u32()?);
+    let terms = TermsByIndex::read(reader)?;
     (u32::from(head_bytes) <= blob_bytes && head_bytes < u16::MAX).then_some(PutRecord {
         namespace,
         key,
@@ -75,6 +79,7 @@ pub(crate) fn decode_put<'a>(reader: &mut Reader<'a>) -> Option<PutRecord<'a>> {
         history,
         request,
         head_bytes,
+        terms,
         item: 0,
         blob_bytes,
     })

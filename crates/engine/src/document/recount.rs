@@ -16,6 +16,7 @@ impl DocumentModule {
         agree("documents in order", self.order.recount(&self.documents.slots)?, used)?;
         agree("documents by change", self.order_of_changes.recount(&self.documents)?, used)?;
         self.ends.recount()?;
+        self.recount_terms()?;
         let (mut bytes, mut formers) = (BTreeMap::new(), 0);
         for (slot, document) in self.documents.slots.iter() {
             let of_namespace = bytes.entry(document.namespace).or_insert(0);
@@ -36,5 +37,19 @@ impl DocumentModule {
         }
         agree("former versions", formers, self.formers.used().into())?;
         Ok(bytes)
+    }
+
+    /// Compares the terms of documents with those in indexes.
+    fn recount_terms(&self) -> Result<(), String> {
+        let mut chained = 0;
+        for (slot, document) in self.documents.slots.iter() {
+            for entry in self.indexes.chain(document.entries) {
+                if self.indexes.entries.get(entry).document != slot {
+                    return Err(format!("document {slot} has a term of another"));
+                }
+                chained += 1;
+            }
+        }
+        agree("terms of documents", chained, self.indexes.recount()?)
     }
 }

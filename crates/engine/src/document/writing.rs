@@ -23,6 +23,7 @@ pub(crate) struct Room {
     pub(crate) documents: u32,
     /// Former versions.
     pub(crate) formers: u32,
+    pub(crate) terms: u32,
     /// Bytes of the namespace.
     pub(crate) bytes: u64,
 }
@@ -31,6 +32,7 @@ impl std::ops::AddAssign for Room {
     fn add_assign(&mut self, other: Room) {
         self.documents += other.documents;
         self.formers += other.formers;
+        self.terms += other.terms;
         self.bytes += other.bytes;
     }
 }
@@ -51,7 +53,7 @@ impl DocumentModule {
             return Ok(());
         }
         self.expect(&put.when, put.key, found)?;
-        let room = self.room_of(found, put);
+        let room = self.room_of((namespace, found), put);
         self.admit(room)?;
         core.admit_growth(namespace, 0, room.bytes)?;
         let revision = core.tokens.give().ok_or_else(|| Error::Internal { reason: NO_TOKEN.into() })?;
@@ -146,7 +148,11 @@ impl DocumentModule {
     }
 
     /// The room that a version of a document takes, `found` if it is there already.
-    pub(crate) fn room_of(&self, found: Option<DocumentSlot>, put: &PutRecord<'_>) -> Room {
+    pub(crate) fn room_of(
+        &self,
+        (namespace, found): (NamespaceSlot, Option<DocumentSlot>),
+        put: &PutRecord<'_>,
+    ) -> Room {
         let document = found.map(|slot| self.documents.slots.get(slot));
         let history = put.history.or(document.map(|document| document.history)).unwrap_or(0).into();
         let kept = found.into_iter().flat_map(|slot| self.formers_of(slot)).take(history).count();
@@ -155,6 +161,7 @@ impl DocumentModule {
         Room {
             documents: u32::from(found.is_none()),
             formers: u32::from(found.is_some() && kept < history),
+            terms: self.more_terms((namespace, found), put.terms),
             bytes: u64::from(put.blob(0).len).saturating_sub(let_go),
         }
     }
@@ -169,7 +176,7 @@ impl DocumentModule {
             let (what, limit) = ("former versions of documents", DOCUMENT_FORMERS_MAX.into());
             return Err(Error::LimitExceeded { what, limit });
         }
-        Ok(())
+        self.admit_terms(room.terms)
     }
 
     /// Bytes of each version of a document, the newest first.
@@ -204,6 +211,7 @@ impl DocumentModule {
         core.namespaces.get_mut(document.namespace).bytes += body.bytes();
         self.latest = body.version.revision;
         self.order_of_changes.insert(slot, &self.documents);
+        self.index_version(slot, put.terms);
         self.trim(slot, core, out);
         match put.ttl_ms {
             None => {}

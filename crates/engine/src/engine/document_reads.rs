@@ -1,8 +1,11 @@
 //! Reads of documents.
 
+use std::ops::RangeInclusive;
+
 use crate::documents::{ChangePosition, DocumentChanges, DocumentView};
 use crate::engine::Engine;
 use crate::id::NamespaceId;
+use crate::indexes::{IndexView, IndexWork};
 
 impl Engine {
     /// The document of a key.
@@ -43,5 +46,29 @@ impl Engine {
     /// Revision of the last change of a document; 0: there was none.
     pub fn latest_document_change(&self) -> u64 {
         self.documents.latest
+    }
+
+    /// Indexes of the documents of a namespace, by name.
+    pub fn document_indexes(&self, namespace: NamespaceId) -> Vec<IndexView> {
+        self.documents.index_views(namespace, &self.core)
+    }
+
+    /// Documents by key that have a term in one of some ranges of an index, which is given by its number, and
+    /// those whose terms it does not know yet. `None`: there is no such index, it is not built, or it finds
+    /// more than `most`.
+    pub fn indexed_documents(
+        &self,
+        namespace: NamespaceId,
+        index: u64,
+        ranges: &[RangeInclusive<u128>],
+        most: usize,
+    ) -> Option<Vec<DocumentView>> {
+        self.documents.indexed(namespace, index, ranges, most, &self.core)
+    }
+
+    /// Documents, at most `most`, of which an index of some namespace does not know the terms; `None`: all
+    /// know all.
+    pub fn index_work(&self, most: usize) -> Option<IndexWork> {
+        self.documents.index_work(most, &self.core)
     }
 }

@@ -106,7 +106,8 @@ impl Engine {
 
     #[cold]
     fn dispatch_rare(&mut self, record: Rare<'_>, out: &mut Outcome) -> Result<(), Error> {
-        let Engine { core, queue: queues, locks, documents: _, transactions: _, snapshot: _ } = self;
+        use Rare::{DeadDelete, LimitSet, ScheduleDelete};
+        let Engine { core, queue: queues, locks, documents, transactions: _, snapshot: _ } = self;
         match record {
             Rare::Epoch { number, behaviour } => self.begin_epoch(number, behaviour, out),
             Rare::Raise { behaviour } => self.raise(behaviour),
@@ -129,22 +130,16 @@ impl Engine {
             Rare::DeadRedriveRate { namespace, queue, per_second } => {
                 queues.dead_redrive_rate(namespace, queue, per_second, core, out)
             }
-            Rare::DeadDelete { namespace, queue, ids } => {
-                queues.dead_delete(namespace, queue, &ids, core, out)
-            }
+            DeadDelete { namespace, queue, ids } => queues.dead_delete(namespace, queue, &ids, core, out),
             Rare::DefaultsSet { namespace, pattern, patch } => {
                 queues.defaults_set(namespace, pattern, patch, core, out)
             }
             Rare::DefaultsDelete { namespace, pattern } => queues.defaults_delete(namespace, pattern, core),
-            Rare::LimitSet { namespace, limit, rules } => {
-                queues.limit_set(namespace, limit, rules, core, out)
-            }
+            LimitSet { namespace, limit, rules } => queues.limit_set(namespace, limit, rules, core, out),
             Rare::LimitDelete { namespace, limit } => queues.limit_delete(namespace, limit, core, out),
             Rare::HoldDamaged { id, blob } => queues.hold_damaged(id, blob, core, out),
             Rare::SchedulePut(put) => queues.schedule_put(&put, core, out),
-            Rare::ScheduleDelete { namespace, schedule } => {
-                queues.schedule_delete(namespace, schedule, core, out)
-            }
+            ScheduleDelete { namespace, schedule } => queues.schedule_delete(namespace, schedule, core, out),
             Rare::SchedulePause { namespace, schedule, paused, next_at_us } => {
                 queues.schedule_pause(namespace, schedule, paused, next_at_us, core)
             }
@@ -168,6 +163,11 @@ impl Engine {
             Rare::DocumentPut(put) => self.document_put(&put, out),
             Rare::DocumentDelete(delete) => self.document_delete(&delete, out),
             Rare::DocumentCheck(check) => self.document_check(&check, out),
+            Rare::IndexPut { namespace, name, pointer } => {
+                documents.index_put(namespace, name, pointer, core)
+            }
+            Rare::IndexDelete { namespace, name } => documents.index_delete(namespace, name, core),
+            Rare::IndexFill(fill) => documents.index_fill(&fill, core),
             Rare::Transaction(transaction) => self.transaction(&transaction, out),
         }
     }

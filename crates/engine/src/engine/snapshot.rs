@@ -51,6 +51,7 @@ pub(crate) mod section {
     pub(crate) const DOCUMENT_FORMERS: u8 = 43;
     pub(crate) const DOCUMENT_ENDS: u8 = 44;
     pub(crate) const TRANSACTIONS: u8 = 45;
+    pub(crate) const DOCUMENT_TERMS: u8 = 46;
     pub(crate) const END: u8 = 255;
 }
 
@@ -68,6 +69,7 @@ macro_rules! each_slab {
             documents,
             formers,
             ends,
+            indexes,
             // Written into the head, or derived.
             swept: _,
             latest: _,
@@ -165,6 +167,7 @@ macro_rules! each_slab {
         each_slab!(@one [$($mut)?] $slab, $section, documents.slots, section::DOCUMENTS, $do);
         each_slab!(@one [$($mut)?] $slab, $section, *formers, section::DOCUMENT_FORMERS, $do);
         each_slab!(@one [$($mut)?] $slab, $section, ends.slots, section::DOCUMENT_ENDS, $do);
+        each_slab!(@one [$($mut)?] $slab, $section, indexes.entries, section::DOCUMENT_TERMS, $do);
         each_slab!(@one [$($mut)?] $slab, $section, transactions.slots, section::TRANSACTIONS, $do);
     }};
     (@one [$($mut:tt)?] $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{

@@ -164,9 +164,10 @@ impl Engine {
             }
             OperationRecord::Put(put) => {
                 self.expect_lock(put.namespace, &put.when, put.key)?;
-                let (_, found) = self.documents.look_up(put.namespace, put.key, &mut self.core, out)?;
+                let (namespace, found) =
+                    self.documents.look_up(put.namespace, put.key, &mut self.core, out)?;
                 self.documents.expect(&put.when, put.key, found)?;
-                needs.documents += self.documents.room_of(found, put);
+                needs.documents += self.documents.room_of((namespace, found), put);
                 needs.tokens += 1;
                 Ok(())
             }

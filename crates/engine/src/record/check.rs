@@ -56,14 +56,14 @@ impl Command<'_> {
             Command::DocumentPut(put) => document::check_put(put),
             Command::Transaction(whole) => transaction::check(whole, limits),
             Command::DocumentDelete(delete) => document::check_key(delete.key),
+            Command::IndexPut { name, pointer, .. } => document::check_index(name, pointer),
+            Command::IndexDelete { name, .. } => name_rule("index", name),
+            Command::IndexFill(fill) => document::check_fill(fill),
             Command::DocumentCheck(check) => document::check_condition(check),
             Command::Resume { receipts, .. } => check_items("receipts", receipts.len(), limits),
             Command::NamespaceCreate { name, .. } => name_rule("namespace", name),
             Command::NamespaceSet { .. } | Command::NamespaceDelete { .. } => Ok(()),
-            Command::QueueSet { queue, patch, .. } => {
-                name_rule("queue", queue)?;
-                patch.check()
-            }
+            Command::QueueSet { queue, patch, .. } => name_rule("queue", queue).and_then(|()| patch.check()),
             Command::LimitSet { limit, rules, .. } => {
                 name_rule("limit", limit)?;
                 check_rules(rules)

@@ -2,6 +2,7 @@
 //! bytes first.
 
 use crate::command::{Command, RecordSink, SettleItem};
+use crate::document::index::record as index;
 use crate::document::record as document;
 use crate::layout::list_head;
 use crate::lock::record::encode_acquire;
@@ -36,6 +37,7 @@ impl Command<'_> {
             | Command::Extend { .. }
             | Command::Attach(_)
             | Command::LockAcquire(_)
+            | Command::IndexFill(_)
             | Command::Detach { .. }
             | Command::Resume { .. }
             | plain_commands!() => 0,
@@ -52,6 +54,7 @@ impl Command<'_> {
             Command::Group(group) => group::encode(head::GROUP, group, sink),
             Command::LockAcquire(acquire) => encode_acquire(head::LOCK_ACQUIRE, acquire, sink),
             Command::DocumentPut(put) => document::encode_put(head::DOCUMENT_PUT, put, sink),
+            Command::IndexFill(fill) => index::encode_fill(head::INDEX_FILL, fill, sink),
             Command::Transaction(whole) => transaction::encode(head::TRANSACTION, whole, sink),
             Command::Settle { namespace, items } => encode_settle(head::SETTLE, *namespace, items, sink),
             Command::Extend { namespace, items } => encode_extend(head::EXTEND, *namespace, items, sink),

@@ -6,6 +6,8 @@
 
 use crate::command::{Command, ScheduleFire};
 use crate::core::field::{ReadField, WriteField};
+use crate::document::index::record as index;
+use crate::document::index::record::FillRecord;
 use crate::document::record as document;
 use crate::document::record::PutRecord;
 use crate::documents::{DocumentCheck, DocumentDelete};
@@ -110,8 +112,9 @@ records! {
         SCHEDULE_PUT SchedulePut(SchedulePutRecord<'a>) = 50, 1, schedule::decode_put;
         GROUP Group(GroupRecord<'a>) = 55, 1, group::decode;
         LOCK_ACQUIRE LockAcquire(AcquireRecord<'a>) = 60, 1, lock::decode_acquire;
-        DOCUMENT_PUT DocumentPut(PutRecord<'a>) = 66, 1, document::decode_put;
-        TRANSACTION Transaction(TransactionRecord<'a>) = 68, 1, transaction::decode;
+        DOCUMENT_PUT DocumentPut(PutRecord<'a>) = 66, 2, document::decode_put;
+        INDEX_FILL IndexFill(FillRecord<'a>) = 72, 1, index::decode_fill;
+        TRANSACTION Transaction(TransactionRecord<'a>) = 68, 2, transaction::decode;
     }
     whole {
         Configure(Limits) = 2, 1;
@@ -146,6 +149,8 @@ records! {
         LockBreak { namespace: NamespaceId, key: &'a str } = 63, 1;
         LockWait { ticket: LockTicket, wait_ms: u32 } = 64, 1;
         LockLeave { claim: LockTicket, calls: u16 } = 65, 1;
+        IndexPut { namespace: NamespaceId, name: &'a str, pointer: &'a str } = 70, 1;
+        IndexDelete { namespace: NamespaceId, name: &'a str } = 71, 1;
         ScheduleTrigger { namespace: NamespaceId, schedule: &'a str } = 54, 1;
     }
 }

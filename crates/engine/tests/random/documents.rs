@@ -213,6 +213,7 @@ impl Run {
             content_type: self.numbers.pick(&["", "text/plain"]),
             attributes: self.numbers.pick(&[&[][..], &[("a", "b")]]),
             content: &content,
+            terms: &[],
         };
         self.apply(&Command::DocumentPut(put));
     }

@@ -218,6 +218,7 @@ impl Run {
                 content_type: "",
                 attributes: &[],
                 content: b"whole",
+                terms: &[],
             }),
             6 if self.numbers.one_in(3) => {
                 let when = self.condition(namespace, key);

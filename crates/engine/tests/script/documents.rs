@@ -19,7 +19,8 @@ impl Player {
         match line.words.as_slice() {
             ["put", ..] => {
                 let ((key, content), attributes) = (line.document(), line.under("attr_").pairs());
-                let put = self.put(line, &key, &content, &attributes);
+                let terms = self.terms(line);
+                let put = DocumentPut { terms: &terms, ..self.put(line, &key, &content, &attributes) };
                 self.run(&Command::DocumentPut(put))
             }
             ["delete", key] => self.run(&Command::DocumentDelete(DocumentDelete { namespace, key, when })),
@@ -45,6 +46,7 @@ impl Player {
             content_type: line.get("type").unwrap_or(""),
             attributes,
             content,
+            terms: &[],
         }
     }
 

@@ -83,6 +83,7 @@ impl Player {
             },
             "limit" => self.show_limit(line, name),
             "doc" => self.show_document(line, name),
+            "index" => self.show_index(line, name),
             "lock" => self.show_lock(line, name),
             "schedule" => match engine.schedule(self.namespace(line), name) {
                 Some(view) => self.schedule_view(&view),

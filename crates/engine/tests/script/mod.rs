@@ -22,6 +22,7 @@
 //! - `released` the blobs let go of, as RECORD#ITEM; `ready` the queues in which messages became ready.
 
 mod documents;
+mod indexes;
 mod line;
 mod locks;
 mod look;

@@ -55,6 +55,7 @@ impl Player {
             ("schedule", [what, words @ ..]) => self.schedule(line, what, words),
             ("queue" | "dead" | "defaults" | "limit" | "namespace", _) => self.manage(line),
             ("doc", _) => self.document(line),
+            ("index", _) => self.index(line),
             ("lock", _) => self.lock(line),
             ("attach" | "credit" | "detach" | "resume", _) => self.consumer(line),
             _ => self.whole(line),

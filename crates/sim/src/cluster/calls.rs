@@ -341,6 +341,7 @@ impl Client<'_> {
                     content_type: "",
                     attributes: &[],
                     content: &vec![b'd'; number as usize],
+                    terms: &[],
                 };
                 let (request, reply) = propose(&Command::DocumentPut(put));
                 self.ask(request, 0, Call::Write(call, reply))

@@ -54,6 +54,7 @@ impl Lend for DocumentOp {
                     content_type: CONTENT_TYPE,
                     attributes: &[],
                     content,
+                    terms: &[],
                 })
             }
             DocumentOp::Delete { namespace, key, when } => {

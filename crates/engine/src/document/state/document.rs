@@ -3,7 +3,7 @@
 use crate::core::namespace::NamespaceSlot;
 use crate::core::wheel::{Timed, Wheel};
 use crate::document::state::body::Body;
-use crate::document::state::{DocumentSlot, FormerSlot};
+use crate::document::state::{DocumentSlot, EntrySlot, FormerSlot};
 use crate::store::key::Key;
 use crate::store::key_index::{KeyIndex, Keyed};
 use crate::store::list::{Link, Linked, PLACE};
@@ -26,6 +26,8 @@ pub(crate) struct Document {
     pub(crate) namespace: NamespaceSlot,
     /// The version before the current one, if it is kept.
     pub(crate) before: FormerSlot,
+    /// The first of its terms in indexes.
+    pub(crate) entries: EntrySlot,
     bucket: u16,
     /// Number of former versions that are kept at most.
     pub(crate) history: u16,
@@ -33,7 +35,7 @@ pub(crate) struct Document {
     pub(crate) head_bytes: u16,
 }
 
-const _: () = assert!(size_of::<Document>() == 104);
+const _: () = assert!(size_of::<Document>() == 112);
 
 impl Document {
     pub(crate) fn new(namespace: NamespaceSlot, key: &[u8]) -> Document {
@@ -45,6 +47,7 @@ impl Document {
             link: Link::UNLINKED,
             namespace,
             before: Slot::NIL,
+            entries: Slot::NIL,
             bucket: 0,
             history: 0,
             head_bytes: 0,
@@ -73,6 +76,7 @@ impl PlainItem for Document {
         self.link.write(out);
         self.namespace.write(out);
         self.before.write(out);
+        self.entries.write(out);
         out.u16(self.bucket);
         out.u16(self.history);
         out.u16(self.head_bytes);
@@ -87,6 +91,7 @@ impl PlainItem for Document {
             link: Link::read(reader)?,
             namespace: Slot::read(reader)?,
             before: Slot::read(reader)?,
+            entries: Slot::read(reader)?,
             bucket: reader.u16()?,
             history: reader.u16()?,
             head_bytes: reader.u16()?,

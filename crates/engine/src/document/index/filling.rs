@@ -1,0 +1,99 @@
+//! The ways in which indexes come to the terms of documents: with a write, and later.
+
+use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
+use crate::document::index::Indexes;
+use crate::document::index::record::{FillRecord, TermsByIndex};
+use crate::document::state::{DocumentSlot, EntrySlot};
+use crate::document::{DOCUMENTS_SINCE, DocumentModule};
+use crate::error::Error;
+use crate::indexes::TERM_UNKNOWN;
+use crate::limits::TERMS_MAX;
+use crate::store::slot::Slot;
+
+impl DocumentModule {
+    /// Changes the entries of a document, of which the first is given.
+    pub(crate) fn change_entries(
+        &mut self,
+        slot: DocumentSlot,
+        change: impl FnOnce(&mut Indexes, &mut EntrySlot),
+    ) {
+        let before = self.documents.slots.get(slot).entries;
+        let mut first = before;
+        change(&mut self.indexes, &mut first);
+        if first != before {
+            self.documents.slots.get_mut(slot).entries = first;
+        }
+    }
+
+    /// Puts the terms of a version in the place of those of the one before.
+    pub(crate) fn index_version(&mut self, slot: DocumentSlot, terms: TermsByIndex<'_>) {
+        let document = self.documents.slots.get(slot);
+        if document.entries == Slot::NIL && self.indexes.places(document.namespace).is_empty() {
+            return;
+        }
+        let places = self.indexes.places(document.namespace).to_vec();
+        self.change_entries(slot, |indexes, first| {
+            indexes.remove(first, None);
+            for place in places {
+                match terms.of(indexes.at(place).number) {
+                    Some(terms) => terms.iter().for_each(|term| indexes.add(first, slot, place, term)),
+                    None => indexes.add(first, slot, place, TERM_UNKNOWN),
+                }
+            }
+        });
+    }
+
+    /// The terms that a version has more than the one before, `found` if there is one.
+    pub(crate) fn more_terms(
+        &self,
+        (namespace, found): (NamespaceSlot, Option<DocumentSlot>),
+        terms: TermsByIndex<'_>,
+    ) -> u32 {
+        let places = self.indexes.places(namespace);
+        if places.is_empty() {
+            return 0;
+        }
+        let of_index = |place: &u16| terms.of(self.indexes.at(*place).number).map_or(1, |terms| terms.len());
+        let after: usize = places.iter().map(of_index).sum();
+        let first = found.map(|slot| self.documents.slots.get(slot).entries);
+        let before = first.map_or(0, |first| self.indexes.chain(first).count());
+        after.saturating_sub(before) as u32
+    }
+
+    /// Refuses more terms than a shard may have.
+    pub(crate) fn admit_terms(&self, more: u32) -> Result<(), Error> {
+        if more > 0 && self.indexes.entries.used() + more > TERMS_MAX {
+            return Err(Error::LimitExceeded { what: "terms of indexes", limit: TERMS_MAX.into() });
+        }
+        Ok(())
+    }
+
+    /// Adds the terms of documents that have none yet.
+    pub(crate) fn index_fill(&mut self, fill: &FillRecord<'_>, core: &mut Core) -> Result<(), Error> {
+        core.expect_behaviour(DOCUMENTS_SINCE)?;
+        let namespace = core.find_namespace(fill.namespace)?;
+        let Some(place) = self.indexes.find(namespace, fill.index) else { return Ok(()) };
+        self.admit_terms(fill.documents().map(|document| document.terms.len() as u32).sum())?;
+        for document in fill.documents() {
+            let found = self.documents.find(namespace, document.key);
+            let is_it = |slot: &DocumentSlot| {
+                self.documents.slots.get(*slot).body.version.revision == document.revision
+            };
+            let Some(slot) = found.filter(is_it) else { continue };
+            self.change_entries(slot, |indexes, first| {
+                indexes.remove(first, Some(place));
+                document.terms.iter().for_each(|term| indexes.add(first, slot, place, term));
+            });
+        }
+        let index = &mut self.indexes.list[usize::from(place)];
+        if let Some(until) = fill.until.filter(|until| *until > &*index.until) {
+            until.clone_into(&mut index.until);
+        }
+        if fill.is_last {
+            index.is_built = true;
+            index.until = String::new();
+        }
+        Ok(())
+    }
+}
