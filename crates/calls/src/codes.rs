@@ -137,6 +137,7 @@ pub const TABLE: &[Code] = &[
     not_found("limit_not_found"),
     not_found("schedule_not_found"),
     not_found("document_not_found"),
+    not_found("index_not_found"),
     conflict("changes_forgotten", grpc::FAILED_PRECONDITION),
     not_found("defaults_not_found"),
     not_found("consumer_not_found"),

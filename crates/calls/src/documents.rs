@@ -1,7 +1,8 @@
 //! Documents: put, show, delete, list, history; `writing` what writes have in common; `patch` changes JSON in
-//! its place; `query` finds JSON; `changes` tells what has changed.
+//! its place; `query` finds JSON, `indexes` make that fast; `changes` tells what has changed.
 
 pub mod changes;
+pub mod indexes;
 pub mod patch;
 pub mod query;
 pub mod watch;

@@ -9,6 +9,7 @@ use serde_json::json;
 use sluice_engine::command::{
     Command, DocumentCheck, DocumentDelete, QueueItem, Send, SettleItem, Settlement, Transaction as Whole,
 };
+use sluice_engine::documents::DocumentTerms;
 use sluice_engine::error::Error;
 use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::transactions::OperationDone;
@@ -16,6 +17,7 @@ use sluice_node::{Committed as Done, Refused};
 
 use crate::access::Right;
 use crate::digest::{Fields, group_digest, request_digest};
+use crate::documents::indexes::Indexing;
 use crate::documents::patch::{Change, KeyedPatch, Patched, TRIES};
 use crate::documents::{KeyedCheck, KeyedDelete, KeyedPut, Writing, Written};
 use crate::error::CallError;
@@ -436,9 +438,15 @@ async fn commit_once(
         };
         writings.push(writing.map_err(|fault| Refusal::Before(at, fault.into()))?);
     }
+    let mut indexing = Indexing::of(permit.node(), whole.namespace).await;
+    let terms: Vec<Vec<DocumentTerms>> = writings
+        .iter()
+        .map(|writing| writing.as_ref().map_or_else(Vec::new, |it| indexing.terms(it.content)))
+        .collect();
     let mut commands = Vec::with_capacity(operations.len());
     for (at, operation) in operations.iter().enumerate() {
-        let command = command(whole.namespace, operation, at, given, writings[at].as_ref());
+        let document = writings[at].as_ref().map(|writing| (writing, &*terms[at]));
+        let command = command(whole.namespace, operation, at, given, document);
         commands.push(command.map_err(|error| Refusal::Before(at, error))?);
     }
     Ok(permit.node().commit(Whole { operations: &commands, ..whole }).await?)
@@ -472,9 +480,9 @@ fn command<'a>(
     operation: &'a Operation<'a>,
     at: usize,
     given: &'a Given<'a>,
-    writing: Option<&'a Writing<'a>>,
+    document: Option<(&'a Writing<'a>, &'a [DocumentTerms])>,
 ) -> Result<Command<'a>, CallError> {
-    Ok(match (operation, writing) {
+    Ok(match (operation, document) {
         (Operation::Send(message), _) => Command::Send(Send {
             namespace,
             queue: message.queue,
@@ -483,8 +491,8 @@ fn command<'a>(
             items: std::slice::from_ref(&message.item),
         }),
         (Operation::Settle(item), _) => Command::Settle { namespace, items: std::slice::from_ref(item) },
-        (Operation::Put(_) | Operation::Patch(_), Some(writing)) => {
-            Command::DocumentPut(writing.put(namespace, given.keys[at], 0)?)
+        (Operation::Put(_) | Operation::Patch(_), Some((writing, terms))) => {
+            Command::DocumentPut(writing.put(namespace, given.keys[at], 0, terms)?)
         }
         (Operation::Put(_) | Operation::Patch(_), None) | (Operation::Get(_), _) => {
             return Err(Error::Internal { reason: "an operation without its document".into() }.into());

@@ -285,9 +285,25 @@ pub struct DocumentsFound<T> {
     pub documents: Vec<T>,
     /// Number of documents that were looked at.
     pub scanned: u64,
+    /// Name of the index that has found them; `None`: all documents were looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<String>,
     /// Place at which the next page begins; `None`: this is the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+}
+
+/// An index of documents.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DocumentIndex {
+    /// Its name.
+    pub name: String,
+    /// JSON pointer (RFC 6901) of the values by which documents are found.
+    pub pointer: String,
+    /// `building`: it does not know all documents yet, and no query uses it; `ready`.
+    pub state: String,
+    /// Number of values that it holds: of a list each item is one.
+    pub terms: u64,
 }
 
 /// A change of a document: its last version, or its end.

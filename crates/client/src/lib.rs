@@ -104,8 +104,8 @@ pub use cluster::{
 pub use consumers::{Consumer, Held, Holder};
 pub use credentials::Credentials;
 pub use documents::{
-    ChangedDocument, Document, DocumentChange, DocumentChanges, DocumentCheck, DocumentDelete, DocumentPatch,
-    DocumentPut, DocumentQuery, DocumentVersion, DocumentWritten, DocumentsFound,
+    ChangedDocument, Document, DocumentChange, DocumentChanges, DocumentCheck, DocumentDelete, DocumentIndex,
+    DocumentPatch, DocumentPut, DocumentQuery, DocumentVersion, DocumentWritten, DocumentsFound,
 };
 pub use error::{ClientError, TransportKind};
 pub use events::{Event, Watch, WatchOptions};

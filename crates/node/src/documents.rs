@@ -192,8 +192,7 @@ impl Node {
         let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));
         let look = move |at: &mut ShardView<'_>| {
             let views = at.engine.documents_after(namespace, &prefix, after.as_deref(), LOOK_ITEMS);
-            let found = |view: DocumentView| FoundDocument { blob: store::read(at.journal, view.blob), view };
-            views.into_iter().map(found).collect::<Vec<_>>()
+            at.found(views)
         };
         let found = self.look(shard, look).await?;
         let is_last = found.len() < LOOK_ITEMS;

@@ -19,6 +19,7 @@ use crate::bulk::Bulks;
 use crate::cluster::{ClusterOptions, Inboxes};
 use crate::driver::Threads;
 use crate::in_force::InForce;
+use crate::known_indexes::KnownIndexes;
 use crate::mailbox::Mailbox;
 use crate::placement::Placement;
 use crate::shard::leader::Leader;
@@ -70,6 +71,7 @@ pub(crate) struct Inner {
     pub(crate) stopping: AtomicBool,
     pub(crate) failure: watch::Receiver<Option<String>>,
     pub(crate) bulks: Bulks,
+    pub(crate) known_indexes: KnownIndexes,
     /// Bytes of payloads waiting for readers of consumers.
     pub(crate) unread_bytes: Arc<AtomicU64>,
     /// Held while something that shard 0 decides is changed.

@@ -151,6 +151,7 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         stopping: AtomicBool::new(false),
         failure,
         bulks: Bulks::default(),
+        known_indexes: Default::default(),
         unread_bytes: Arc::default(),
         shared_changes: Arc::default(),
     };

@@ -1,10 +1,12 @@
 //! Queries: the documents whose JSON matches a filter, by key or sorted by what is in them.
 //!
-//! Nothing is indexed: a query looks at the documents by key, a part at a time. By key an answer comes after
-//! a bounded number of them, with the place at which the next one goes on. A sorted query has to look at all
-//! of them for each page, of which it keeps the first; where these are too many, it is refused.
+//! A query looks at the documents by key, a part at a time: at those that an index finds, if one serves its
+//! filter, or at all of them. By key an answer comes after a bounded number of them, with the place at which
+//! the next one goes on. A sorted query has to look at all of them for each page, of which it keeps the
+//! first; where these are too many, it is refused.
 
 mod cursor;
+mod lookup;
 mod page;
 mod plan;
 mod scan;
@@ -17,6 +19,7 @@ use serde_json::json;
 use sluice_filter::{Filter, Pointer};
 
 use self::cursor::Place;
+use self::lookup::look_up;
 use self::page::Page;
 use self::plan::{Plan, SortBy};
 use self::scan::{Most, Part, Scan};
@@ -76,12 +79,15 @@ pub struct Sort {
 /// Documents that match, in the order of the query.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DocumentQueryAnswer")]
-#[schemars(example = json!({"documents": [example()], "scanned": 17}))]
+#[schemars(example = json!({"documents": [example()], "scanned": 17, "index": "state"}))]
 pub struct Found {
     /// The documents. There may be few of them, even none, and a next page.
     documents: Vec<Document>,
     /// Number of documents that were looked at.
     scanned: u64,
+    /// Name of the index that has found them; absent: all documents were looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<String>,
     /// Place at which the next page begins; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
@@ -138,13 +144,19 @@ impl Unary for Query {
         };
         let page = Page::new(page_size(self.limit), rank);
         let most = if plan.sort.is_empty() { BY_KEY } else { SORTED };
+        let lookup = look_up(permit, &plan).await?;
+        let index = lookup.as_ref().map(|lookup| lookup.index.clone());
         let scan = Scan::new(permit, prefix, key, most)?;
+        let scan = match lookup {
+            Some(lookup) => scan.of(lookup.documents),
+            None => scan,
+        };
         let (documents, scanned, next) = match plan.sort.is_empty() {
             true => by_key(permit, &plan, scan, page).await?,
             false => sorted(&plan, scan, page).await?,
         };
         let next = next.map(|place| place.text(&plan)).transpose()?;
-        Ok(Found { documents, scanned: scanned as u64, next }.into())
+        Ok(Found { documents, scanned: scanned as u64, index, next }.into())
     }
 }
 
@@ -215,7 +227,7 @@ fn too_costly() -> Box<Fault> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::documents::Put;
     use crate::operation::Operation;
@@ -231,7 +243,12 @@ mod tests {
         query.clone().run(&server.permit(Operation::DocumentQuery, "")).await.unwrap().answer
     }
 
-    fn query(filter: &str, sort: &[(&str, bool)], limit: u64) -> Query {
+    /// The page of a query that comes next.
+    pub(crate) fn behind(query: &Query, after: Option<String>) -> Query {
+        Query { after, ..query.clone() }
+    }
+
+    pub(crate) fn query(filter: &str, sort: &[(&str, bool)], limit: u64) -> Query {
         let sort = sort.iter().map(|(pointer, descending)| Sort {
             pointer: Some((*pointer).to_owned()),
             descending: Some(*descending),

@@ -2,9 +2,11 @@
 
 use sluice_engine::NamespaceId;
 use sluice_engine::command::DocumentPut;
+use sluice_engine::documents::DocumentTerms;
 use sluice_engine::documents::{DocumentCondition, DocumentVersion};
 use sluice_engine::locks::LockToken;
 
+use super::indexes::Indexing;
 use crate::digest::{Fields, request_digest};
 use crate::error::CallError;
 use crate::fault::{Fault, Read, clip};
@@ -126,12 +128,13 @@ impl Writing<'_> {
         fields.octets("content", self.content);
     }
 
-    /// The document of a key, for the engine.
+    /// The document of a key, for the engine, with its terms in indexes.
     pub(crate) fn put<'w>(
         &'w self,
         namespace: NamespaceId,
         key: &'w str,
         request: u64,
+        terms: &'w [DocumentTerms],
     ) -> Result<DocumentPut<'w>, CallError> {
         Ok(DocumentPut {
             namespace,
@@ -143,6 +146,7 @@ impl Writing<'_> {
             content_type: self.content_type,
             attributes: self.attributes,
             content: self.content,
+            terms,
         })
     }
 }
@@ -172,6 +176,8 @@ pub async fn write(
     writing: &Writing<'_>,
     request: u64,
 ) -> Result<(DocumentVersion, bool), CallError> {
-    let put = writing.put(permit.namespace_id()?, permit.name(), request)?;
+    let namespace = permit.namespace_id()?;
+    let terms = Indexing::of(permit.node(), namespace).await.terms(writing.content);
+    let put = writing.put(namespace, permit.name(), request, &terms)?;
     Ok(permit.node().document_put(&put).await?)
 }

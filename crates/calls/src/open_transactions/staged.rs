@@ -272,6 +272,7 @@ impl Change {
             content_type: content.content_type,
             attributes,
             content: content.payload,
+            terms: &[],
         })
     }
 }

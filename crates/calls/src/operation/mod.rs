@@ -471,6 +471,16 @@ operations! {
     /// passed over.
     DocumentQuery "document_query" in "documents": Namespaced Read SomeKey [Long]
         Post V1 ["documents" / "query"] "Documents/Query" => documents::query::Query;
+    /// Declare an index of documents, by a value in their JSON.
+    /// Queries use it as soon as it knows all documents.
+    DocumentIndexPut "document_index_put" in "documents": Namespaced Operate Namespace []
+        Put V1 ["document-indexes" / "{index}"] "Documents/PutIndex" => documents::indexes::Put;
+    /// List the indexes of documents.
+    DocumentIndexList "document_index_list" in "documents": Namespaced Read SomeKey []
+        Get V1 ["document-indexes"] "Documents/ListIndexes" => documents::indexes::List;
+    /// Delete an index of documents.
+    DocumentIndexDelete "document_index_delete" in "documents": Namespaced Operate Namespace []
+        Delete V1 ["document-indexes" / "{index}"] "Documents/DeleteIndex" => documents::indexes::Delete;
     /// Tell what has changed, and wait for the next change.
     /// Of each document its last change, and its ends, which are remembered for an hour.
     DocumentChanges "document_changes" in "documents": Namespaced Read SomeKey [Long Waits]

@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 
 use crate::client::{Client, encoded};
 use crate::documents::{
-    Document, DocumentChanges, DocumentDelete, DocumentPatch, DocumentPut, DocumentQuery, DocumentVersion,
-    DocumentWritten, DocumentsFound,
+    Document, DocumentChanges, DocumentDelete, DocumentIndex, DocumentPatch, DocumentPut, DocumentQuery,
+    DocumentVersion, DocumentWritten, DocumentsFound,
 };
 use crate::encode;
 use crate::error::ClientError;
@@ -195,6 +195,34 @@ impl Client {
         parse(&self.run(call, Safety::Repeatable).await?.body)
     }
 
+    /// Declares an index of the namespace's documents, by the values behind a JSON pointer (RFC 6901); in the
+    /// place of one with this name and another pointer.
+    ///
+    /// # Errors
+    /// `limit_exceeded`: a namespace has 16 at most.
+    pub async fn document_index_put(&self, name: &str, pointer: &str) -> Result<DocumentIndex, ClientError> {
+        let body = serde_json::json!({"pointer": pointer}).to_string();
+        let call = self.call(Method::PUT, self.index_path(name), body);
+        parse(&self.run(call, Safety::Repeatable).await?.body)
+    }
+
+    /// The indexes of the namespace's documents, by name.
+    pub async fn document_indexes(&self) -> Result<Vec<DocumentIndex>, ClientError> {
+        #[derive(Deserialize)]
+        struct Indexes {
+            indexes: Vec<DocumentIndex>,
+        }
+        Ok(self.look::<Indexes>(self.path("/document-indexes")).await?.indexes)
+    }
+
+    /// Deletes an index of documents.
+    ///
+    /// # Errors
+    /// `index_not_found`.
+    pub async fn document_index_delete(&self, name: &str) -> Result<(), ClientError> {
+        self.run(self.call(Method::DELETE, self.index_path(name), ""), Safety::Once).await.map(|_| ())
+    }
+
     /// Changes of the documents whose keys begin with `prefix`, after the `next` of the answer before; all
     /// documents as they are without it. Waits up to `wait`, at most 60 s, for a first change.
     ///
@@ -245,6 +273,10 @@ impl Client {
             path.push_str(&format!("{mark}{name}={}", encoded(value)));
         }
         self.run(self.call(Method::DELETE, path, ""), Safety::Once).await.map(|_| ())
+    }
+
+    fn index_path(&self, name: &str) -> String {
+        self.path(&format!("/document-indexes/{}", encoded(name)))
     }
 
     fn document_path(&self, key: &str) -> String {

@@ -1115,7 +1115,59 @@ pub struct QueryDocumentsResponse {
     /// Continue at this place; empty on the last page.
     #[prost(bytes = "bytes", tag = "3")]
     pub next: ::prost::bytes::Bytes,
+    /// Name of the index that has found them; empty: all documents were looked at.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub index: ::prost::bytes::Bytes,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PutDocumentIndexRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// Name of the index.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub name: ::prost::bytes::Bytes,
+    /// JSON pointer (RFC 6901) of the values by which documents are found, of at most 255 bytes.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub pointer: ::core::option::Option<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DocumentIndex {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub name: ::prost::bytes::Bytes,
+    /// JSON pointer of the values.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub pointer: ::prost::bytes::Bytes,
+    /// `building`: it does not know all documents yet, and no query uses it; `ready`.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub state: ::prost::bytes::Bytes,
+    /// Number of values that it holds: of a list each item is one.
+    #[prost(uint64, tag = "4")]
+    pub terms: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListDocumentIndexesRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListDocumentIndexesResponse {
+    /// By name; at most 16.
+    #[prost(message, repeated, tag = "1")]
+    pub indexes: ::prost::alloc::vec::Vec<DocumentIndex>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteDocumentIndexRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// Name of the index.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub name: ::prost::bytes::Bytes,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteDocumentIndexResponse {}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DocumentHistoryRequest {
     /// Empty: `default`.

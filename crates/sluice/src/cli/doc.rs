@@ -15,6 +15,7 @@ use sluice_engine::limits::{DOCUMENT_BYTES_MAX, DOCUMENT_HISTORY_MAX};
 
 use super::connect::{ReadFlags, ServerFlags};
 use super::doc_edit::{self, EditArgs};
+use super::doc_index::{self, IndexVerb};
 use super::doc_query::{self, QueryArgs};
 use super::doc_watch::{self, WatchArgs};
 use super::format::{quoted, relative, size, time};
@@ -44,6 +45,9 @@ pub(crate) enum DocVerb {
     },
     /// Find documents by what their JSON contains.
     Query(QueryArgs),
+    /// Manage indexes, by which queries find documents without looking at all of them.
+    #[command(subcommand)]
+    Index(IndexVerb),
     /// Print changes of documents as they happen.
     Watch(WatchArgs),
     /// List the versions of a document that are kept, the current one first.
@@ -147,6 +151,7 @@ pub(super) async fn run(verb: DocVerb, out: Out) -> Result<u8> {
             }
             out.list(&documents, table)?;
         }
+        DocVerb::Index(verb) => doc_index::run(verb, out).await?,
         DocVerb::Query(args) => doc_query::run(args, out).await?,
         DocVerb::Watch(args) => doc_watch::run(args, out).await?,
         DocVerb::History { key, server } => {

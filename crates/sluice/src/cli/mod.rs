@@ -16,6 +16,7 @@ mod context;
 mod dead;
 mod doc;
 mod doc_edit;
+mod doc_index;
 mod doc_query;
 mod doc_watch;
 mod events;

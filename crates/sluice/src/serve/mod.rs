@@ -41,6 +41,7 @@ use clap::Args;
 use sluice_alloc_count::{Mode, set_mode, total_allocations};
 use sluice_calls::Calls;
 use sluice_calls::access::{Guard, GuardOptions};
+use sluice_calls::documents::indexes::keep_indexes;
 use sluice_calls::server::About;
 use sluice_front::http::{Hosts, HttpOptions};
 use sluice_front::serve;
@@ -175,6 +176,7 @@ fn serve_until_stopped(
         address::check(loaded, &address, &security.access)?;
         let security = Arc::new(security);
         security::watch(Arc::clone(&security), node.clone(), cluster.is_some())?;
+        tokio::spawn(keep_indexes(node.clone()));
         banner::print(loaded, address, &security, &node.stale(), Started { chosen, took }, out).await?;
         let mut options = http_options(config);
         options.tls = security.tls.clone();

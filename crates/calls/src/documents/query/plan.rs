@@ -11,11 +11,14 @@ use sluice_filter::{Filter, Pointer, SORT_TEXT_BYTES, SortValue};
 use tokio::sync::Semaphore;
 
 use crate::documents::Document;
+use crate::documents::indexes::json_of;
 use crate::fault::{Fault, Read};
 use crate::room::written;
 
 /// Parts that are looked at together on the server: what JSON is read into takes many times its length.
 const PARTS_AT_A_TIME: usize = 2;
+/// Bytes of a part that takes no longer than a change of the thread.
+const SHORT_BYTES: usize = 4 << 10;
 /// Turns of parts.
 static TURNS: Semaphore = Semaphore::const_new(PARTS_AT_A_TIME);
 
@@ -79,8 +82,13 @@ impl Plan {
         Rank { values: self.sort.iter().zip(values).map(directed).collect(), key: key.to_owned() }
     }
 
-    /// Documents of a part that match, in its order. A thread that may take long reads their JSON.
+    /// Documents of a part that match, in its order. A thread that may take long reads their JSON, unless it
+    /// is short.
     pub(super) async fn matching(self: &Arc<Plan>, part: Vec<(DocumentView, Bytes)>) -> Read<Vec<Match>> {
+        if part.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() <= SHORT_BYTES {
+            let each = |(at, (view, bytes)): (usize, (DocumentView, Bytes))| self.match_of(at, &view, &bytes);
+            return Ok(part.into_iter().enumerate().filter_map(each).collect());
+        }
         let turn = TURNS.acquire().await;
         let plan = Arc::clone(self);
         let work = move || {
@@ -94,7 +102,7 @@ impl Plan {
     }
 
     fn match_of(&self, at: usize, view: &DocumentView, bytes: &Bytes) -> Option<Match> {
-        let content: Value = serde_json::from_slice(MessageBlob::parse(bytes)?.payload).ok()?;
+        let content: Value = json_of(MessageBlob::parse(bytes)?.payload)?;
         if self.filter.as_ref().is_some_and(|filter| !filter.matches(&content, self.now_ms)) {
             return None;
         }

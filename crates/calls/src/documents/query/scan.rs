@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use sluice_engine::NamespaceId;
 use sluice_engine::documents::DocumentView;
-use sluice_node::FoundDocument;
+use sluice_node::{FoundDocument, IndexedDocuments};
 
 use crate::access::Right;
 use crate::error::CallError;
@@ -15,6 +15,9 @@ use crate::permit::Permit;
 const PART_BYTES_MAX: usize = 1 << 20;
 /// Memory that each byte of a content takes while it is looked at: as it is stored, and in the answer.
 const BYTES_EACH: usize = 2;
+
+/// Documents that the shard is asked for at a time, of those that an index has found.
+const ASKED_MAX: usize = 200;
 
 /// The bounds of a scan.
 #[derive(Clone, Copy, Debug)]
@@ -27,12 +30,15 @@ pub(super) struct Most {
     pub(super) passed: usize,
 }
 
-/// The documents of a namespace by key, as far as the caller may read them.
+/// The documents of a namespace by key, all or those that an index has found, as far as the caller may read
+/// them.
 pub(super) struct Scan<'p> {
     permit: &'p Permit<'p>,
     namespace: NamespaceId,
     prefix: &'p str,
     most: Most,
+    /// Documents that an index has found and that are not read yet; `None`: all documents are looked at.
+    indexed: Option<VecDeque<DocumentView>>,
     /// Documents that were found and are not looked at yet.
     found: VecDeque<FoundDocument>,
     /// Key up to which the shard was asked.
@@ -69,6 +75,7 @@ impl<'p> Scan<'p> {
             namespace: permit.namespace_id()?,
             prefix,
             most,
+            indexed: None,
             found: VecDeque::new(),
             asked: after.clone(),
             is_last: false,
@@ -77,6 +84,18 @@ impl<'p> Scan<'p> {
             bytes: 0,
             passed: 0,
         })
+    }
+
+    /// The same of the documents that an index has found.
+    pub(super) fn of(self, indexed: IndexedDocuments) -> Scan<'p> {
+        let IndexedDocuments { mut found, behind } = indexed;
+        let after = self.asked.as_deref();
+        let is_within = |key: &str| key.starts_with(self.prefix) && after.is_none_or(|after| key > after);
+        found.retain(|one| is_within(&one.view.key));
+        let behind: VecDeque<DocumentView> = behind.into_iter().filter(|view| is_within(&view.key)).collect();
+        let mut scan = Scan { indexed: Some(behind), ..self };
+        scan.take_up(found);
+        scan
     }
 
     /// The next documents. Sets memory aside for them, besides what is `held`.
@@ -110,17 +129,31 @@ impl<'p> Scan<'p> {
     /// Asks the shard for more.
     async fn ask(&mut self) -> Result<(), CallError> {
         let node = self.permit.node();
-        let (mut found, is_last) =
-            node.found_documents(self.namespace, self.prefix, self.asked.as_deref()).await?;
+        let Some(indexed) = &mut self.indexed else {
+            let after = self.asked.as_deref();
+            let (found, is_last) = node.found_documents(self.namespace, self.prefix, after).await?;
+            self.is_last = is_last;
+            self.take_up(found);
+            return Ok(());
+        };
+        let next: Vec<DocumentView> = indexed.drain(..indexed.len().min(ASKED_MAX)).collect();
+        let last = next.last().map(|view| view.key.clone());
+        let found = node.found_again(self.namespace, next).await?;
+        self.take_up(found);
+        self.asked = last.or(self.asked.take());
+        Ok(())
+    }
+
+    /// Takes up documents that were found, as far as the caller may read them.
+    fn take_up(&mut self, mut found: Vec<FoundDocument>) {
         if let Some(last) = found.last() {
             self.asked = Some(last.view.key.clone());
         }
-        self.is_last = is_last;
+        self.is_last |= self.indexed.as_ref().is_some_and(VecDeque::is_empty);
         let all = found.len();
         found.retain(|one| self.permit.may_key(Right::Read, &one.view.key));
         self.passed += all - found.len();
         self.found = found.into();
-        Ok(())
     }
 
     /// Takes the next of those that were found.

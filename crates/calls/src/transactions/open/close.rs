@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
-use sluice_engine::command::{Command, DocumentCheck, DocumentDelete, Transaction as Whole};
+use sluice_engine::command::{Command, DocumentCheck, DocumentDelete, DocumentPut, Transaction as Whole};
 use sluice_engine::documents::DocumentCondition;
+use sluice_engine::documents::DocumentTerms;
 use sluice_engine::id::NamespaceId;
 use sluice_engine::transactions::OperationDone;
 use sluice_node::Refused;
@@ -17,6 +18,7 @@ use super::{allow_some, lock_named};
 use crate::access::Right;
 use crate::codes::find;
 use crate::digest::request_digest;
+use crate::documents::indexes::Indexing;
 use crate::error::CallError;
 use crate::open_transactions::{Change, Held, InFlight, Kept, Open, Place, Seen, Staged};
 use crate::permit::Permit;
@@ -111,7 +113,7 @@ impl Closing {
         let mut in_flight = self.open.in_flight.lock().await;
         let InFlight { committing, names } = match &mut *in_flight {
             Some(in_flight) => in_flight,
-            none => none.insert(self.propose(permit, requested)?),
+            none => none.insert(self.propose(permit, requested).await?),
         };
         // From here on a caller that goes away leaves it open whether it is done.
         self.open.set_closing(true);
@@ -121,11 +123,13 @@ impl Closing {
         Ok(committed(&done.operations, done.duplicate))
     }
 
-    fn propose(&self, permit: &Permit<'_>, requested: &[Operation<'_>]) -> Result<InFlight, CallError> {
+    async fn propose(&self, permit: &Permit<'_>, requested: &[Operation<'_>]) -> Result<InFlight, CallError> {
         let staged = &self.held.staged;
         let given = Given::read(permit, requested)?;
-        let contents: Vec<_> = staged.documents.values().map(Attributed::of).collect();
         let namespace = permit.namespace_id()?;
+        let mut indexing = Indexing::of(permit.node(), namespace).await;
+        let contents: Vec<_> =
+            staged.documents.values().map(|seen| Attributed::of(seen, &mut indexing)).collect();
         let documents = staged.documents.iter().zip(&contents).map(|((key, seen), content)| {
             let it = (namespace, key.as_str(), seen.when);
             (key.as_str(), of_document(it, seen, content))
@@ -180,17 +184,19 @@ fn allow_documents(permit: &Permit<'_>, staged: &Staged) -> Result<(), CallError
     })
 }
 
-/// A staged content, with its attributes as a list.
+/// A staged content, with its attributes as a list, and its terms in indexes.
 struct Attributed<'s> {
     content: Option<MessageBlob<'s>>,
     attributes: Vec<(&'s str, &'s str)>,
+    terms: Vec<DocumentTerms>,
 }
 
 impl<'s> Attributed<'s> {
-    fn of(seen: &'s Seen) -> Attributed<'s> {
+    fn of(seen: &'s Seen, indexing: &mut Indexing) -> Attributed<'s> {
         let content = seen.change.as_ref().and_then(Change::content);
         let attributes = content.iter().flat_map(|content| content.headers()).collect();
-        Attributed { content, attributes }
+        let terms = content.as_ref().map_or_else(Vec::new, |content| indexing.terms(content.payload));
+        Attributed { content, attributes, terms }
     }
 }
 
@@ -205,7 +211,7 @@ fn of_document<'a>(
         .zip(seen.change.as_ref())
         .and_then(|(content, change)| change.put((namespace, key, when), content, &attributed.attributes));
     match (put, &seen.change) {
-        (Some(put), _) => Command::DocumentPut(put),
+        (Some(put), _) => Command::DocumentPut(DocumentPut { terms: &attributed.terms, ..put }),
         (None, Some(_)) => Command::DocumentDelete(DocumentDelete { namespace, key, when }),
         (None, None) => Command::DocumentCheck(DocumentCheck { namespace, key, when }),
     }

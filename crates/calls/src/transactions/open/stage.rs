@@ -221,7 +221,7 @@ impl Staging<'_, '_> {
         let key = key_of(put.key.as_ref())?;
         let attributes = put.attributes();
         let writing = put.writing(&attributes)?;
-        let put = writing.put(self.namespace, key, 0)?;
+        let put = writing.put(self.namespace, key, 0, &[])?;
         Command::DocumentPut(put).check(&self.permit.calls().limits())?;
         let seen = self.staged.see(key);
         seen.expect(key, put.when)?;

@@ -151,6 +151,7 @@ pub(in crate::shard) fn class_of(command: &Command<'_>) -> Class {
         | Command::LockWait { .. }
         | Command::LockLeave { .. }
         | Command::DocumentDelete(_)
+        | Command::IndexDelete { .. }
         | Command::DocumentCheck(_)
         | Command::HoldDamaged { .. } => Class::Draining,
         _ => Class::Growing,
