@@ -6,8 +6,8 @@ use bytes::Bytes;
 use sluice_client::v1::client_frame::Frame;
 use sluice_client::v1::{
     AcquireLockRequest, AcquireLockResponse, Call, CommitTransactionRequest, CommitTransactionResponse,
-    Document, GetDocumentRequest, PutDocumentRequest, PutDocumentResponse, ReleaseLockRequest,
-    ReleaseLockResponse, TransactionOperation,
+    Document, GetDocumentRequest, PutDocumentRequest, PutDocumentResponse, QueryDocumentsRequest,
+    QueryDocumentsResponse, ReleaseLockRequest, ReleaseLockResponse, TransactionOperation,
 };
 
 use crate::link::Link;
@@ -58,6 +58,12 @@ impl Calls {
     pub(super) async fn get(&self, key: &Bytes) -> Result<Document, String> {
         let request = GetDocumentRequest { key: key.clone(), ..GetDocumentRequest::default() };
         self.call("Documents/Get", &request).await
+    }
+
+    pub(super) async fn query(&self, filter: String) -> Result<QueryDocumentsResponse, String> {
+        let request =
+            QueryDocumentsRequest { r#where: Some(filter.into()), ..QueryDocumentsRequest::default() };
+        self.call("Documents/Query", &request).await
     }
 
     pub(super) async fn put(

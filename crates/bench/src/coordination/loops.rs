@@ -14,6 +14,7 @@ use sluice_client::v1::{
 use tokio::task::JoinSet;
 
 use super::calls::Calls;
+use super::queried::Queried;
 use crate::link::Deliveries;
 use crate::load::{NUMBER_BYTES, histogram, write_number};
 use crate::stream::check;
@@ -38,6 +39,18 @@ pub(super) enum Kind {
     Transaction,
     /// Acquire and release of one key that all want.
     Contended,
+    /// Queries by an index.
+    Query,
+}
+
+/// The load of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    pub(super) workers: u32,
+    /// Length of each document.
+    pub(super) bytes: usize,
+    pub(super) queried: Queried,
+    pub(super) duration: Duration,
 }
 
 /// A run of one kind.
@@ -60,6 +73,7 @@ impl Done {
 struct Shared {
     kind: Kind,
     bytes: usize,
+    queried: Queried,
     until: Instant,
     began: Instant,
     /// When the lock that all want was released last, in nanoseconds since the beginning.
@@ -76,17 +90,13 @@ struct Worker {
     handovers: Histogram<u64>,
 }
 
-/// Runs so many workers on these sessions for so long.
-pub(super) async fn run(
-    kind: Kind,
-    links: &[Calls],
-    workers: u32,
-    bytes: usize,
-    duration: Duration,
-) -> Result<Done, String> {
+/// Runs the workers on these sessions.
+pub(super) async fn run(kind: Kind, links: &[Calls], load: Load) -> Result<Done, String> {
+    let Load { workers, bytes, queried, duration } = load;
     let began = Instant::now();
     let (until, released_ns) = (began + duration, AtomicU64::new(0));
-    let shared = Arc::new(Shared { kind, bytes: bytes.max(NUMBER_BYTES), until, began, released_ns });
+    let shared =
+        Arc::new(Shared { kind, bytes: bytes.max(NUMBER_BYTES), queried, until, began, released_ns });
     let mut tasks = JoinSet::new();
     for number in 0..workers {
         let calls = links[number as usize % links.len()].clone();
@@ -113,7 +123,7 @@ impl Worker {
                 self.prepare().await?;
                 None
             }
-            Kind::Contended => None,
+            Kind::Contended | Kind::Query => None,
         };
         while Instant::now() < self.shared.until {
             match (self.shared.kind, &mut deliveries) {
@@ -121,6 +131,9 @@ impl Worker {
                 (Kind::CycleOfFour, _) => self.cycle_of_four().await?,
                 (Kind::Read, _) => self.read().await?,
                 (Kind::Contended, _) => self.contend().await?,
+                (Kind::Query, _) => {
+                    self.shared.queried.query(&self.calls, count << 10 | u64::from(number)).await?
+                }
                 (Kind::Transaction, Some(deliveries)) => self.hand_on(deliveries).await?,
                 (Kind::Transaction, None) => return Err("a worker without deliveries".to_owned()),
             }

@@ -1,10 +1,11 @@
 //! `sluice bench coordination`: locks, documents and transactions, by workers that make one call at a time
 //! over sessions that they share.
 //!
-//! Map: `calls` the calls of a worker, `loops` what the workers do.
+//! Map: `calls` the calls of a worker, `loops` what the workers do, `queried` documents that queries find.
 
 mod calls;
 mod loops;
+mod queried;
 
 use std::time::Duration;
 
@@ -21,17 +22,20 @@ use super::setup::{FolderArgs, report_of};
 use super::stats::Samples;
 use super::table::{Table, figure};
 use calls::Calls;
-use loops::{Done, Kind};
+use loops::{Done, Kind, Load};
+use queried::Queried;
 
 const SMOKE: Duration = Duration::from_millis(200);
+const SMOKE_DOCUMENTS: u32 = 2_000;
 
 /// The phases, with the names of their figures and what they do.
-const PHASES: [(Kind, &str, &str); 5] = [
+const PHASES: [(Kind, &str, &str); 6] = [
     (Kind::Cycle, "cycle_per_s", "acquire with document, write and release together"),
     (Kind::CycleOfFour, "cycle4_per_s", "acquire, read, write, release"),
     (Kind::Read, "read_per_s", "read a document"),
     (Kind::Transaction, "txn_per_s", "ack, write and send together"),
     (Kind::Contended, "contended_per_s", "acquire and release one key"),
+    (Kind::Query, "query_index_per_s", "find 10 documents by an index"),
 ];
 
 /// Measures locks, documents and transactions: by default with mutual TLS and encryption at rest.
@@ -46,6 +50,9 @@ pub struct CoordinationArgs {
     /// Length of each document in bytes, at least 16.
     #[arg(long, value_name = "BYTES", default_value_t = 4_096, value_parser = clap::value_parser!(u32).range(16..=1 << 20))]
     bytes: u32,
+    /// Documents that queries find 10 of by an index.
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(10..=10_000_000))]
+    documents: u32,
     /// Duration of each phase.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration)]
     seconds: Duration,
@@ -94,7 +101,12 @@ pub(super) fn run(args: &CoordinationArgs) -> Result<Report, String> {
 
 /// All phases in turn, as often as told.
 async fn measure(args: &CoordinationArgs, server: &Server) -> Result<Vec<Vec<Ran>>, String> {
-    let duration = if args.folder.smoke { SMOKE } else { args.seconds };
+    let (duration, documents) =
+        if args.folder.smoke { (SMOKE, SMOKE_DOCUMENTS) } else { (args.seconds, args.documents) };
+    // So many are found by each query that there is.
+    let queried = Queried { documents: documents / 10 * 10 };
+    let load = Load { workers: args.workers, bytes: args.bytes as usize, queried, duration };
+    let mut is_made = false;
     let mut ran: Vec<Vec<Ran>> = PHASES.iter().map(|_| Vec::new()).collect();
     for _ in 0..args.rounds {
         for ((kind, name, _), ran) in PHASES.iter().zip(&mut ran) {
@@ -103,9 +115,11 @@ async fn measure(args: &CoordinationArgs, server: &Server) -> Result<Vec<Vec<Ran
             }
             let mut tasks = JoinSet::new();
             let links = open(server, args.connections, &mut tasks).await?;
+            if *kind == Kind::Query && !std::mem::replace(&mut is_made, true) {
+                queried.make(&links, &connection(server.endpoint())?).await?;
+            }
             let before = usage(server.pid())?.cpu;
-            let bytes = args.bytes as usize;
-            let done = loops::run(*kind, &links, args.workers, bytes, duration).await;
+            let done = loops::run(*kind, &links, load).await;
             let done = done.map_err(|error| format!("{name}: {error}"))?;
             let cpu = usage(server.pid())?.cpu.saturating_sub(before);
             let cpu_us = cpu.as_secs_f64() * 1e6 / done.count.max(1) as f64;
@@ -171,5 +185,5 @@ fn tell(args: &CoordinationArgs, ran: &[Vec<Ran>], report: &mut Report) {
     );
     report.table(&title, table);
     // A worker fails when its document is not as it has left it.
-    report.check("each read gave the content that was written last", Ok(()));
+    report.check("each read gave the content that was written last, and each query what it should", Ok(()));
 }

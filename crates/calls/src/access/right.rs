@@ -20,7 +20,7 @@ pub enum Right {
     Read,
     /// To look at queues, messages, limits, locks and figures without changing anything.
     Observe,
-    /// To change queues, messages that wait, limits and schedules, and to break locks.
+    /// To change queues, messages that wait, limits, schedules and indexes of documents, and to break locks.
     Operate,
     /// To look after the server: namespaces, tokens, backups, the audit log.
     Admin,
