@@ -4,8 +4,10 @@ import json
 import random
 
 from conftest import until
-from documents import JSON, delete, error, put
-from test_document_queries import keys, paged, query
+from documents import JSON, delete, error, of, put
+from test_cluster_join import begun, joined, machines  # noqa: F401
+from test_document_queries import QUERY, keys, paged, query
+from test_transactions_open_kept import answered, leader_of_first_shard
 from transactions import adding, commit, putting
 
 INDEXES = "/v1/document-indexes"
@@ -113,3 +115,29 @@ def test_indexes_on_the_command_line(server):
     assert server.sluice("doc", "index", "delete", "state").stdout == "deleted\n"
     refused = server.sluice("doc", "index", "delete", "state")
     assert refused.returncode == 3 and "there is no index" in refused.stderr
+
+
+def test_a_cluster_builds_an_index_and_keeps_it_under_another_leader(machines):  # noqa: F811
+    nodes = [begun(machines)]
+    nodes += [joined(machines, name, nodes[0]) for name in ("two", "three")]
+    until(lambda: "voters=[1, 2, 3]" in (nodes[0].directory / "log").read_text(), "all nodes vote")
+
+    def write(node, numbers):
+        for number in numbers:
+            assert answered(node, "PUT", of(f"k{number}"), {"content": json.dumps({"v": number % 10})})[0] < 300
+
+    def found(node) -> dict:
+        return answered(node, "POST", QUERY, {"where": {"/v": 3}, "content": False})[1]
+
+    write(nodes[1], range(100))
+    assert answered(nodes[2], "PUT", f"{INDEXES}/v", {"pointer": "/v"})[0] == 200
+    write(nodes[1], range(100, 120))
+    until(lambda: found(nodes[0]).get("index") == "v", "the index is used")
+    leader = nodes[leader_of_first_shard(nodes[0]) - 1]
+    one, other = [node for node in nodes if node is not leader]
+    leader.kill()
+    write(one, range(120, 140))
+    for node in (one, other):
+        until(lambda node=node: found(node)["scanned"] == 14, "all terms are told")
+        answer = found(node)
+        assert answer["index"] == "v" and keys(answer) == sorted(f"k{number}" for number in range(3, 140, 10))
