@@ -396,7 +396,12 @@ impl Maintenance {
             return Ok(());
         }
         self.sync_log()?;
-        self.shared.change_manifest(|manifest| manifest.forget(&dead))?;
+        let synced_to = self.writer.synced_to();
+        self.shared.change_manifest(|manifest| {
+            manifest.forget(&dead);
+            // A damaged log that ended before what has released them would miss them.
+            manifest.note_synced(synced_to);
+        })?;
         let (gone, kept) =
             std::mem::take(&mut self.entries).into_iter().partition(|e| dead.contains(&e.holder.number()));
         self.entries = kept;

@@ -219,8 +219,10 @@ impl Maintenance {
         self.sync_log()?;
         self.shared.sync_dir()?;
         let sources: Vec<u64> = compaction.source_numbers().collect();
+        let synced_to = self.writer.synced_to();
         self.shared.change_manifest(|manifest| {
             manifest.forget(&sources);
+            manifest.note_synced(synced_to);
             manifest.blob_files.push(named);
         })?;
         Ok(SealedFile::new(Arc::new(BlobHolder::new(compaction.handle.clone(), table, len)), ranges))
