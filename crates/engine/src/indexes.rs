@@ -3,6 +3,8 @@
 //! The engine does not read contents. A *term* is 16 bytes that stand for a value, made by the caller; an
 //! index holds the terms of each document in their order.
 
+use std::ops::RangeInclusive;
+
 use crate::documents::DocumentView;
 use crate::id::NamespaceId;
 
@@ -34,6 +36,19 @@ pub struct FilledDocument<'a> {
     pub revision: u64,
     /// The terms, each once.
     pub terms: Vec<u128>,
+}
+
+/// A search in an index.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct IndexLookup<'a> {
+    /// Number of the index.
+    pub index: u64,
+    /// Ranges of terms that are looked for.
+    pub ranges: &'a [RangeInclusive<u128>],
+    /// Beginning of the keys.
+    pub prefix: &'a str,
+    /// Key behind which documents are looked for; `None`: all.
+    pub after: Option<&'a str>,
 }
 
 /// An index as those see it who look.

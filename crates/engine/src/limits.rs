@@ -69,6 +69,8 @@ pub const INDEX_POINTER_BYTES_MAX: usize = 255;
 pub const DOCUMENT_TERMS_MAX: usize = 256;
 /// Most documents of one [`crate::indexes::IndexFill`].
 pub const FILLED_DOCUMENTS_MAX: usize = 200;
+/// Most terms of one [`crate::indexes::IndexFill`].
+pub const FILLED_TERMS_MAX: usize = 1_024;
 /// Most terms in a shard.
 pub const TERMS_MAX: u32 = 100_000_000;
 /// Longest idempotency key, in bytes.

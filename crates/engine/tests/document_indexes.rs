@@ -12,7 +12,7 @@ use sluice_engine::command::{DocumentDelete, DocumentPut};
 use sluice_engine::documents::DocumentCondition;
 use sluice_engine::documents::DocumentTerms;
 use sluice_engine::id::NamespaceId;
-use sluice_engine::indexes::{FilledDocument, IndexFill, IndexView, IndexWork};
+use sluice_engine::indexes::{FilledDocument, IndexFill, IndexLookup, IndexView, IndexWork};
 use sluice_engine::limits::NAMESPACE_INDEXES_MAX;
 use sluice_engine::settings::Quotas;
 use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine, Error, ReceiptKey};
@@ -156,8 +156,9 @@ impl Run {
     }
 
     fn take_work(&mut self) {
-        let most = self.below(4) as usize + 1;
-        let Some(work) = self.driver.engine.index_work(most) else { return };
+        let (most, at) = (self.below(4) as usize + 1, self.below(4) as usize);
+        let behind = self.numbers.get(at).copied().unwrap_or(0);
+        let Some(work) = self.driver.engine.index_work(behind, most) else { return };
         let of = |key: &String| self.documents.get(key).map_or_else(Default::default, |it| it.terms.clone());
         let terms = work.documents.iter().map(|view| of(&view.key)).collect();
         self.taken.push((work, terms));
@@ -180,12 +181,16 @@ impl Run {
         }));
     }
 
-    fn restart(&mut self) {
+    fn restored(&mut self) -> Engine {
         let mut bytes = Vec::new();
         self.driver.engine.snapshot_begin();
         while !self.driver.engine.snapshot_step(1_000, &mut bytes) {}
         let mut piece = Some(bytes);
-        self.driver.engine = Engine::restore(&mut || piece.take()).unwrap();
+        Engine::restore(&mut || piece.take()).unwrap()
+    }
+
+    fn restart(&mut self) {
+        self.driver.engine = self.restored();
     }
 
     /// Compares lookups with the documents; `all_known`: no terms are left to be told.
@@ -194,8 +199,9 @@ impl Run {
         let (first, more) = (u128::from(self.below(7)), u128::from(self.below(3)));
         let range = first..=first + more;
         for IndexView { number, pointer, is_built, .. } in self.indexes() {
-            let found =
-                self.driver.engine.indexed_documents(NAMESPACE, number, std::slice::from_ref(&range), 100);
+            let ranges = std::slice::from_ref(&range);
+            let lookup = IndexLookup { index: number, ranges, prefix: "", after: None };
+            let found = self.driver.engine.indexed_documents(NAMESPACE, &lookup, 100);
             assert_eq!(found.is_some(), is_built);
             let Some(found) = found else { continue };
             let found: Vec<String> = found.into_iter().map(|view| view.key).collect();
@@ -211,7 +217,7 @@ impl Run {
 
     fn finish(&mut self) {
         let mut rounds = 0;
-        while self.driver.engine.index_work(3).is_some() {
+        while self.driver.engine.index_work(0, 3).is_some() {
             self.take_work();
             let (work, terms) = self.taken.pop().unwrap();
             self.fill(&work, &terms);
@@ -264,7 +270,8 @@ fn deleted_indexes_and_namespaces_leave_nothing() {
         }));
     }
     let found = |run: &Run, most| {
-        let found = run.driver.engine.indexed_documents(namespace, numbers[1], &[9_999..=9_999], most);
+        let lookup = IndexLookup { index: numbers[1], ranges: &[9_999..=9_999], prefix: "", after: None };
+        let found = run.driver.engine.indexed_documents(namespace, &lookup, most);
         found.map(|found| found.len())
     };
     assert_eq!((found(&run, 2_000), found(&run, 1_999)), (Some(2_000), None));
@@ -284,7 +291,7 @@ fn deleted_indexes_and_namespaces_leave_nothing() {
         run.driver.engine.recount().unwrap();
     }
     assert_eq!(found(&run, 2_000), None);
-    assert_eq!(run.driver.engine.index_work(10), None);
+    assert_eq!(run.driver.engine.index_work(0, 10), None);
 }
 
 #[test]
@@ -311,4 +318,39 @@ fn a_namespace_has_so_many_indexes_and_no_more() {
         let refused = put(name, pointer).check(&sluice_engine::limits::Limits::default());
         assert_eq!(refused.unwrap_err().code(), code, "{name:?} {pointer:?}");
     }
+}
+
+#[test]
+fn a_restored_engine_gives_the_same_slots() {
+    let mut run = Run::new(1);
+    let put = |name| Command::IndexPut { namespace: NAMESPACE, name, pointer: "/a" };
+    run.apply(&put("a"));
+    run.apply(&put("b"));
+    run.apply(&Command::IndexDelete { namespace: NAMESPACE, name: "a" });
+    run.apply(&Command::Tick);
+    run.apply(&put("c"));
+    let mut other = Run::new(1);
+    other.driver.log = run.driver.log.clone();
+    other.driver.engine = run.restored();
+    for run in [&mut run, &mut other] {
+        (0..20).for_each(|_| run.put());
+    }
+    assert_eq!(run.driver.engine.digest(), other.driver.engine.digest());
+}
+
+#[test]
+fn a_lookup_is_narrowed_by_keys() {
+    let mut run = Run::new(1);
+    run.apply(&Command::IndexPut { namespace: NAMESPACE, name: "a", pointer: "/a" });
+    (0..100).for_each(|_| run.put());
+    let index = run.indexes()[0].number;
+    let found = |prefix, after| {
+        let lookup = IndexLookup { index, ranges: &[0..=u128::MAX], prefix, after };
+        let found = run.driver.engine.indexed_documents(NAMESPACE, &lookup, 100).unwrap();
+        found.into_iter().map(|view| view.key).collect::<Vec<_>>()
+    };
+    let all = found("", None);
+    assert!(all.len() > 5);
+    assert_eq!(found("", Some(&*all[2])), all[3..]);
+    assert!(found("k1", Some("k1")).iter().all(|key| key.starts_with("k1") && key != "k1"));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sluice_engine::command::{Command, IndexFill};
 use sluice_engine::documents::DocumentView;
-use sluice_engine::indexes::{IndexView, IndexWork};
+use sluice_engine::indexes::{IndexLookup, IndexView, IndexWork};
 use sluice_engine::{Error, NamespaceId};
 
 use crate::handle::{LOOK_ITEMS, Node};
@@ -71,7 +71,8 @@ impl Node {
     }
 
     /// Documents by key that have a term in one of some ranges of an index, and those whose terms it does not
-    /// know. `None`: there is no such index, it is not built, or it finds too many.
+    /// know, whose keys begin with `prefix` and are behind `after`. `None`: there is no such index, it is not
+    /// built, or it finds too many.
     ///
     /// # Errors
     /// `namespace_not_found`.
@@ -80,10 +81,14 @@ impl Node {
         namespace: NamespaceId,
         index: u64,
         ranges: Vec<RangeInclusive<u128>>,
+        prefix: &str,
+        after: Option<&str>,
     ) -> Result<Option<IndexedDocuments>, Error> {
         let shard = self.inner.placement.shard_of(namespace)?;
+        let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));
         let look = move |at: &mut ShardView<'_>| {
-            let mut views = at.engine.indexed_documents(namespace, index, &ranges, INDEXED_MAX)?;
+            let lookup = IndexLookup { index, ranges: &ranges, prefix: &prefix, after: after.as_deref() };
+            let mut views = at.engine.indexed_documents(namespace, &lookup, INDEXED_MAX)?;
             let behind = views.split_off(views.len().min(LOOK_ITEMS));
             Some(IndexedDocuments { found: at.found(views), behind })
         };
@@ -117,18 +122,22 @@ impl Node {
     /// # Errors
     /// `overloaded`, `shutting_down`.
     pub async fn has_index_work(&self, shard: u32) -> Result<bool, Error> {
-        let look = |at: &mut ShardView<'_>| at.engine.index_work(1).is_some();
+        let look = |at: &mut ShardView<'_>| at.engine.index_work(0, 1).is_some();
         self.stale().look(shard, look).await
     }
 
     /// Documents of a shard of which an index does not know the terms, with their bytes; `None`: all indexes
-    /// know all.
+    /// know all. Indexes take turns, by their numbers: that behind `behind` is the first.
     ///
     /// # Errors
     /// Those of a node that does not lead.
-    pub async fn index_work(&self, shard: u32) -> Result<Option<(IndexWork, Vec<FoundDocument>)>, Error> {
-        let look = |at: &mut ShardView<'_>| {
-            let mut work = at.engine.index_work(WORK_DOCUMENTS)?;
+    pub async fn index_work(
+        &self,
+        shard: u32,
+        behind: u64,
+    ) -> Result<Option<(IndexWork, Vec<FoundDocument>)>, Error> {
+        let look = move |at: &mut ShardView<'_>| {
+            let mut work = at.engine.index_work(behind, WORK_DOCUMENTS)?;
             let found = at.found(std::mem::take(&mut work.documents));
             Some((work, found))
         };

@@ -18,15 +18,14 @@ use sluice_node::Node;
 
 pub use building::keep_indexes;
 
-use crate::access::Right;
 use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::fault::Fault;
 use crate::permit::Permit;
 use crate::value::Nothing;
 
-/// Longest content whose terms are told with its write, in bytes: those of longer ones are told later, by a
-/// thread that may take long.
+/// Most bytes of the contents of a write or a transaction whose terms are told with it: those of others are
+/// told later, by a thread that may take long.
 const CONTENT_BYTES_MAX: usize = 64 << 10;
 /// Most terms that the documents of one transaction tell.
 const TRANSACTION_TERMS_MAX: usize = 2_048;
@@ -119,7 +118,6 @@ impl Unary for List {
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Indexes>, CallError> {
-        permit.allow_some_key(Right::Read)?;
         let views = permit.node().document_indexes(permit.namespace_id()?).await?;
         Ok(Indexes { indexes: views.into_iter().map(Index::from).collect() }.into())
     }
@@ -146,20 +144,23 @@ pub(crate) struct Indexing {
     indexes: Arc<[IndexView]>,
     /// Number of terms that may still be told.
     left: usize,
+    /// Bytes of contents that may still be read for them.
+    bytes_left: usize,
 }
 
 impl Indexing {
     /// The indexes of a namespace. Where they cannot be asked for, no terms are told: the write tells why.
     pub(crate) async fn of(node: &Node, namespace: NamespaceId) -> Indexing {
         let indexes = node.known_indexes(namespace).await.unwrap_or_default();
-        Indexing { indexes, left: TRANSACTION_TERMS_MAX }
+        Indexing { indexes, left: TRANSACTION_TERMS_MAX, bytes_left: CONTENT_BYTES_MAX }
     }
 
     /// The terms of a content; of indexes that are left out they are told later.
     pub(crate) fn terms(&mut self, content: &[u8]) -> Vec<DocumentTerms> {
-        if self.indexes.is_empty() || content.len() > CONTENT_BYTES_MAX || self.left == 0 {
+        if self.indexes.is_empty() || content.len() > self.bytes_left || self.left == 0 {
             return Vec::new();
         }
+        self.bytes_left -= content.len();
         let content = json_of(content);
         let of_index = |index: &IndexView| {
             let pointer = Pointer::parse(&index.pointer)?;

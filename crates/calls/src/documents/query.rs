@@ -144,7 +144,7 @@ impl Unary for Query {
         };
         let page = Page::new(page_size(self.limit), rank);
         let most = if plan.sort.is_empty() { BY_KEY } else { SORTED };
-        let lookup = look_up(permit, &plan).await?;
+        let lookup = look_up(permit, &plan, prefix, key.as_deref()).await?;
         let index = lookup.as_ref().map(|lookup| lookup.index.clone());
         let scan = Scan::new(permit, prefix, key, most)?;
         let scan = match lookup {

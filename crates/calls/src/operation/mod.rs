@@ -476,7 +476,7 @@ operations! {
     DocumentIndexPut "document_index_put" in "documents": Namespaced Operate Namespace []
         Put V1 ["document-indexes" / "{index}"] "Documents/PutIndex" => documents::indexes::Put;
     /// List the indexes of documents.
-    DocumentIndexList "document_index_list" in "documents": Namespaced Read SomeKey []
+    DocumentIndexList "document_index_list" in "documents": Namespaced Observe Namespace []
         Get V1 ["document-indexes"] "Documents/ListIndexes" => documents::indexes::List;
     /// Delete an index of documents.
     DocumentIndexDelete "document_index_delete" in "documents": Namespaced Operate Namespace []

@@ -6,7 +6,7 @@ use crate::error::{Error, FieldPath};
 use crate::indexes::IndexFill;
 use crate::limits::{
     DOCUMENT_ATTRIBUTES_BYTES_MAX, DOCUMENT_ATTRIBUTES_MAX, DOCUMENT_BYTES_MAX, DOCUMENT_HISTORY_MAX,
-    DOCUMENT_KEY_BYTES_MAX, DOCUMENT_TERMS_MAX, DOCUMENT_TTL_MS_MAX, FILLED_DOCUMENTS_MAX,
+    DOCUMENT_KEY_BYTES_MAX, DOCUMENT_TERMS_MAX, DOCUMENT_TTL_MS_MAX, FILLED_DOCUMENTS_MAX, FILLED_TERMS_MAX,
     INDEX_POINTER_BYTES_MAX, NAMESPACE_INDEXES_MAX,
 };
 use crate::rules::{at_most, at_most_of, check_content_type, invalid, key_rule, name_rule};
@@ -64,6 +64,6 @@ pub(crate) fn check_index(name: &str, pointer: &str) -> Result<(), Error> {
 
 pub(crate) fn check_fill(fill: &IndexFill<'_>) -> Result<(), Error> {
     at_most_of("documents", "documents", fill.documents.len() as u64, FILLED_DOCUMENTS_MAX as u64)?;
-    let mut terms = fill.documents.iter().map(|document| document.terms.len() as u64);
-    terms.try_for_each(|count| at_most_of("terms", "terms", count, DOCUMENT_TERMS_MAX as u64))
+    let terms = fill.documents.iter().map(|document| document.terms.len()).sum::<usize>();
+    at_most_of("terms", "terms", terms as u64, FILLED_TERMS_MAX as u64)
 }

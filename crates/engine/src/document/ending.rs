@@ -4,7 +4,7 @@ use crate::core::namespace::NamespaceSlot;
 use crate::core::wheel::FIRE_COST;
 use crate::core::{Core, earlier};
 use crate::document::state::{DocumentSlot, FormerSlot};
-use crate::document::{DocumentModule, SLICE_VERSIONS};
+use crate::document::{DocumentModule, ENTRIES_PER_VERSION, SLICE_VERSIONS};
 use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::store::slot::Slot;
@@ -91,11 +91,11 @@ impl DocumentModule {
         let formers = self.let_go_of(before, namespace, core, out);
         core.namespaces.get_mut(namespace).bytes -= body.bytes();
         core.release_blob(body.blob, out);
-        self.change_entries(slot, |indexes, first| indexes.remove(first, None));
+        let entries = self.change_entries(slot, |indexes, first| indexes.remove(first, None));
         self.order.remove(slot, &self.documents.slots);
         self.order_of_changes.remove(slot, &self.documents);
         self.documents.remove(slot);
-        formers + 1
+        formers + 1 + entries / ENTRIES_PER_VERSION
     }
 
     /// Lets go of former versions, from `first` back to the oldest. Returns their number.

@@ -46,6 +46,8 @@ pub(crate) const DOCUMENTS_SINCE: u16 = 13;
 
 /// Versions that one record lets go of, and those of a document more at most; the rest is left to ticks.
 const SLICE_VERSIONS: usize = 256;
+/// Terms that take as long to let go of as a version.
+const ENTRIES_PER_VERSION: usize = 8;
 
 /// The state of the module.
 #[derive(Debug, Default)]

@@ -1,11 +1,9 @@
 //! Reads of documents.
 
-use std::ops::RangeInclusive;
-
 use crate::documents::{ChangePosition, DocumentChanges, DocumentView};
 use crate::engine::Engine;
 use crate::id::NamespaceId;
-use crate::indexes::{IndexView, IndexWork};
+use crate::indexes::{IndexLookup, IndexView, IndexWork};
 
 impl Engine {
     /// The document of a key.
@@ -53,22 +51,20 @@ impl Engine {
         self.documents.index_views(namespace, &self.core)
     }
 
-    /// Documents by key that have a term in one of some ranges of an index, which is given by its number, and
-    /// those whose terms it does not know yet. `None`: there is no such index, it is not built, or it finds
-    /// more than `most`.
+    /// Documents by key that have a term in one of the ranges, and those whose terms the index does not know
+    /// yet. `None`: there is no such index, it is not built, or it finds more than `most`.
     pub fn indexed_documents(
         &self,
         namespace: NamespaceId,
-        index: u64,
-        ranges: &[RangeInclusive<u128>],
+        lookup: &IndexLookup<'_>,
         most: usize,
     ) -> Option<Vec<DocumentView>> {
-        self.documents.indexed(namespace, index, ranges, most, &self.core)
+        self.documents.indexed(namespace, lookup, most, &self.core)
     }
 
     /// Documents, at most `most`, of which an index of some namespace does not know the terms; `None`: all
-    /// know all.
-    pub fn index_work(&self, most: usize) -> Option<IndexWork> {
-        self.documents.index_work(most, &self.core)
+    /// know all. Indexes take turns, by their numbers: that behind `behind` is the first.
+    pub fn index_work(&self, behind: u64, most: usize) -> Option<IndexWork> {
+        self.documents.index_work(behind, most, &self.core)
     }
 }

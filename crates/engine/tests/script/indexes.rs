@@ -5,7 +5,7 @@
 
 use sluice_engine::Command;
 use sluice_engine::documents::DocumentTerms;
-use sluice_engine::indexes::{FilledDocument, IndexFill, IndexView};
+use sluice_engine::indexes::{FilledDocument, IndexFill, IndexLookup, IndexView};
 
 use super::Player;
 use super::line::{Line, words};
@@ -27,7 +27,9 @@ impl Player {
 
     fn fill(&mut self, line: &Line<'_>, terms: &[u128]) -> Vec<String> {
         let most = line.number("most").unwrap_or(100) as usize;
-        let Some(work) = self.driver.engine.index_work(most) else { return vec!["nothing to fill".into()] };
+        let Some(work) = self.driver.engine.index_work(0, most) else {
+            return vec!["nothing to fill".into()];
+        };
         let filled = work.documents.iter().map(|view| FilledDocument {
             key: &view.key,
             revision: view.version.revision,
@@ -65,7 +67,8 @@ impl Player {
         let place = |key| line.number(key).map(u128::from);
         if let (Some(from), Some(to)) = (place("from"), place("to")) {
             let namespace = self.namespace(line);
-            let found = self.driver.engine.indexed_documents(namespace, number, &[from..=to], 100);
+            let lookup = IndexLookup { index: number, ranges: &[from..=to], prefix: "", after: None };
+            let found = self.driver.engine.indexed_documents(namespace, &lookup, 100);
             lines.push(match found {
                 Some(found) => found.iter().map(|view| view.key.clone()).collect::<Vec<_>>().join(" "),
                 None => "no answer".into(),

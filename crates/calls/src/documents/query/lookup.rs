@@ -19,7 +19,13 @@ pub(super) struct Lookup {
 }
 
 /// Asks the index that serves the filter best; `None`: none does.
-pub(super) async fn look_up(permit: &Permit<'_>, plan: &Plan) -> Result<Option<Lookup>, CallError> {
+/// Only keys that begin with `prefix` and are behind `after` are found.
+pub(super) async fn look_up(
+    permit: &Permit<'_>,
+    plan: &Plan,
+    prefix: &str,
+    after: Option<&str>,
+) -> Result<Option<Lookup>, CallError> {
     let (node, namespace) = (permit.node(), permit.namespace_id()?);
     let Some(filter) = &plan.filter else { return Ok(None) };
     let indexes = node.known_indexes(namespace).await?;
@@ -30,7 +36,8 @@ pub(super) async fn look_up(permit: &Permit<'_>, plan: &Plan) -> Result<Option<L
     serving.sort_by_key(|(_, ranges)| (ranges.rank, ranges.ranges.len()));
     for (index, ranges) in serving.into_iter().take(TRIES) {
         let ranges = ranges.ranges.into_iter().map(|range| range.start().0..=range.end().0).collect();
-        if let Some(documents) = node.indexed_documents(namespace, index.number, ranges).await? {
+        let found = node.indexed_documents(namespace, index.number, ranges, prefix, after).await?;
+        if let Some(documents) = found {
             return Ok(Some(Lookup { index: index.name.clone(), documents }));
         }
     }

@@ -86,15 +86,10 @@ impl<'p> Scan<'p> {
         })
     }
 
-    /// The same of the documents that an index has found.
+    /// The same of the documents that an index has found with this prefix and behind this key.
     pub(super) fn of(self, indexed: IndexedDocuments) -> Scan<'p> {
-        let IndexedDocuments { mut found, behind } = indexed;
-        let after = self.asked.as_deref();
-        let is_within = |key: &str| key.starts_with(self.prefix) && after.is_none_or(|after| key > after);
-        found.retain(|one| is_within(&one.view.key));
-        let behind: VecDeque<DocumentView> = behind.into_iter().filter(|view| is_within(&view.key)).collect();
-        let mut scan = Scan { indexed: Some(behind), ..self };
-        scan.take_up(found);
+        let mut scan = Scan { indexed: Some(indexed.behind.into()), ..self };
+        scan.take_up(indexed.found);
         scan
     }
 

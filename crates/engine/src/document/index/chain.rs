@@ -15,14 +15,16 @@ impl Indexes {
     pub(super) fn put_in_order(&mut self, slot: EntrySlot) {
         let (own, place) = (self.rank(slot), self.entries.get(slot).index);
         let mut order = std::mem::take(&mut self.order[usize::from(place)]);
-        order.insert(slot, |other| self.rank(other).cmp(&own));
+        order.slots.insert(slot, |other| self.rank(other).cmp(&own));
+        order.count += 1;
         self.order[usize::from(place)] = order;
     }
 
     fn take_out_of_order(&mut self, slot: EntrySlot) {
         let (own, place) = (self.rank(slot), self.entries.get(slot).index);
         let mut order = std::mem::take(&mut self.order[usize::from(place)]);
-        order.remove(|other| self.rank(other).cmp(&own));
+        order.slots.remove(|other| self.rank(other).cmp(&own));
+        order.count -= 1;
         self.order[usize::from(place)] = order;
     }
 
@@ -33,8 +35,10 @@ impl Indexes {
         *first = slot;
     }
 
-    /// Removes those entries of a chain that are of an index; `None`: all of them.
-    pub(crate) fn remove(&mut self, first: &mut EntrySlot, index: Option<u16>) {
+    /// Removes those entries of a chain that are of an index; `None`: all of them. Tells how many the chain
+    /// had.
+    pub(crate) fn remove(&mut self, first: &mut EntrySlot, index: Option<u16>) -> usize {
+        let mut walked = 0;
         let mut at = std::mem::replace(first, Slot::NIL);
         while at != Slot::NIL {
             let entry = self.entries.get(at);
@@ -45,8 +49,9 @@ impl Indexes {
             } else {
                 self.entries.get_mut(at).next = std::mem::replace(first, at);
             }
-            at = next;
+            (at, walked) = (next, walked + 1);
         }
+        walked
     }
 
     /// The entries of a chain.

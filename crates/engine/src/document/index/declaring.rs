@@ -4,12 +4,11 @@ use std::cmp::Ordering;
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
-use crate::document::index::{Index, Indexes};
-use crate::document::{DOCUMENTS_SINCE, DocumentModule};
+use crate::document::index::{Index, Indexes, Ordered};
+use crate::document::{DOCUMENTS_SINCE, DocumentModule, ENTRIES_PER_VERSION};
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::limits::{INDEXES_MAX, NAMESPACE_INDEXES_MAX};
-use crate::store::sorted_index::SortedIndex;
 
 impl DocumentModule {
     /// Declares an index, in the place of one with this name and another pointer.
@@ -61,13 +60,14 @@ impl DocumentModule {
         while *budget > 0
             && let Some(place) = self.indexes.first_deleted()
         {
-            *budget -= 1;
-            let first = self.indexes.order[usize::from(place)].from(|_| Ordering::Greater).next();
+            let first = self.indexes.order[usize::from(place)].slots.from(|_| Ordering::Greater).next();
             let Some(slot) = first.map(|entry| self.indexes.entries.get(entry).document) else {
                 self.indexes.vacate(place);
+                *budget -= 1;
                 continue;
             };
-            self.change_entries(slot, |indexes, first| indexes.remove(first, Some(place)));
+            let walked = self.change_entries(slot, |indexes, first| indexes.remove(first, Some(place)));
+            *budget = budget.saturating_sub(1 + walked / ENTRIES_PER_VERSION);
         }
     }
 }
@@ -104,9 +104,11 @@ impl Indexes {
         let place = vacant.unwrap_or(self.list.len());
         if vacant.is_none() {
             self.list.push(Index::default());
-            self.order.push(SortedIndex::default());
+            self.order.push(Ordered::default());
         }
-        self.of_namespace.entry(index.namespace).or_default().push(place as u16);
+        let places = self.of_namespace.entry(index.namespace).or_default();
+        // In the order in which a restored engine has them, since slots of entries are given in this order.
+        places.insert(places.partition_point(|other| usize::from(*other) < place), place as u16);
         self.list[place] = index;
     }
 

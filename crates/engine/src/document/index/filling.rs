@@ -3,7 +3,7 @@
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
 use crate::document::index::Indexes;
-use crate::document::index::record::{FillRecord, TermsByIndex};
+use crate::document::index::record::{FillRecord, FilledRecord, TermsByIndex};
 use crate::document::state::{DocumentSlot, EntrySlot};
 use crate::document::{DOCUMENTS_SINCE, DocumentModule};
 use crate::error::Error;
@@ -13,17 +13,18 @@ use crate::store::slot::Slot;
 
 impl DocumentModule {
     /// Changes the entries of a document, of which the first is given.
-    pub(crate) fn change_entries(
+    pub(crate) fn change_entries<T>(
         &mut self,
         slot: DocumentSlot,
-        change: impl FnOnce(&mut Indexes, &mut EntrySlot),
-    ) {
+        change: impl FnOnce(&mut Indexes, &mut EntrySlot) -> T,
+    ) -> T {
         let before = self.documents.slots.get(slot).entries;
         let mut first = before;
-        change(&mut self.indexes, &mut first);
+        let changed = change(&mut self.indexes, &mut first);
         if first != before {
             self.documents.slots.get_mut(slot).entries = first;
         }
+        changed
     }
 
     /// Puts the terms of a version in the place of those of the one before.
@@ -74,13 +75,15 @@ impl DocumentModule {
         core.expect_behaviour(DOCUMENTS_SINCE)?;
         let namespace = core.find_namespace(fill.namespace)?;
         let Some(place) = self.indexes.find(namespace, fill.index) else { return Ok(()) };
-        self.admit_terms(fill.documents().map(|document| document.terms.len() as u32).sum())?;
+        let more = |document: FilledRecord<'_>| {
+            let slot = self.filled(namespace, &document)?;
+            let chain = self.indexes.chain(self.documents.slots.get(slot).entries);
+            let before = chain.filter(|entry| self.indexes.entries.get(*entry).index == place).count();
+            Some(document.terms.len().saturating_sub(before) as u32)
+        };
+        self.admit_terms(fill.documents().filter_map(more).sum())?;
         for document in fill.documents() {
-            let found = self.documents.find(namespace, document.key);
-            let is_it = |slot: &DocumentSlot| {
-                self.documents.slots.get(*slot).body.version.revision == document.revision
-            };
-            let Some(slot) = found.filter(is_it) else { continue };
+            let Some(slot) = self.filled(namespace, &document) else { continue };
             self.change_entries(slot, |indexes, first| {
                 indexes.remove(first, Some(place));
                 document.terms.iter().for_each(|term| indexes.add(first, slot, place, term));
@@ -95,5 +98,11 @@ impl DocumentModule {
             index.until = String::new();
         }
         Ok(())
+    }
+
+    /// The document that gets terms, unless it has changed since they were made.
+    fn filled(&self, namespace: NamespaceSlot, document: &FilledRecord<'_>) -> Option<DocumentSlot> {
+        let slot = self.documents.find(namespace, document.key)?;
+        (self.documents.slots.get(slot).body.version.revision == document.revision).then_some(slot)
     }
 }

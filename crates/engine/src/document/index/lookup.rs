@@ -8,7 +8,7 @@ use crate::document::index::Indexes;
 use crate::document::state::DocumentSlot;
 use crate::documents::DocumentView;
 use crate::id::NamespaceId;
-use crate::indexes::{IndexView, IndexWork, TERM_UNKNOWN};
+use crate::indexes::{IndexLookup, IndexView, IndexWork, TERM_UNKNOWN};
 
 /// Documents that one look for work goes through.
 const LOOKED_AT_MAX: usize = 1_000;
@@ -23,7 +23,7 @@ impl DocumentModule {
                 name: index.name.clone(),
                 pointer: index.pointer.clone(),
                 is_built: index.is_built,
-                terms: self.indexes.order[usize::from(*place)].len() as u64,
+                terms: self.indexes.order[usize::from(*place)].count,
             }
         };
         let mut views: Vec<IndexView> = self.indexes.places(namespace).iter().map(view).collect();
@@ -36,11 +36,11 @@ impl DocumentModule {
     pub(crate) fn indexed(
         &self,
         namespace: NamespaceId,
-        index: u64,
-        ranges: &[RangeInclusive<u128>],
+        lookup: &IndexLookup<'_>,
         most: usize,
         core: &Core,
     ) -> Option<Vec<DocumentView>> {
+        let IndexLookup { index, ranges, prefix, after } = *lookup;
         let place = self.indexes.find(core.namespace_slot(namespace)?, index)?;
         if !self.indexes.at(place).is_built {
             return None;
@@ -54,15 +54,22 @@ impl DocumentModule {
         }
         found.sort_unstable();
         found.dedup();
-        found.retain(|slot| !self.is_over(*slot, core));
+        found.retain(|slot| {
+            let key = &*self.documents.slots.get(*slot).key;
+            let is_behind = after.is_none_or(|after| key > after.as_bytes());
+            key.starts_with(prefix.as_bytes()) && is_behind && !self.is_over(*slot, core)
+        });
         let mut views: Vec<DocumentView> = found.into_iter().map(|slot| self.view(slot)).collect();
         views.sort_unstable_by(|one, other| one.key.cmp(&other.key));
         Some(views)
     }
 
-    /// Documents whose terms an index does not know, at most `most`; `None`: there are none.
-    pub(crate) fn index_work(&self, most: usize, core: &Core) -> Option<IndexWork> {
-        let live = self.indexes.of_namespace.values().flatten().copied();
+    /// Documents whose terms an index does not know, at most `most`; `None`: there are none. Indexes take
+    /// turns, by their numbers: that behind `behind` is the first.
+    pub(crate) fn index_work(&self, behind: u64, most: usize, core: &Core) -> Option<IndexWork> {
+        let number = |place: u16| self.indexes.at(place).number;
+        let mut live: Vec<u16> = self.indexes.of_namespace.values().flatten().copied().collect();
+        live.sort_unstable_by_key(|place| (number(*place) <= behind, number(*place)));
         live.into_iter().find_map(|place| {
             let index = self.indexes.at(place);
             let work = IndexWork {
@@ -115,7 +122,7 @@ impl Indexes {
     ) -> impl Iterator<Item = DocumentSlot> + use<'a> {
         let (first, last) = (*range.start(), *range.end());
         let entries = &self.entries;
-        let from = self.order[usize::from(place)].from(move |slot| {
+        let from = self.order[usize::from(place)].slots.from(move |slot| {
             // None is the same: the slot looked for is before all of its term.
             entries.get(slot).term.cmp(&first).then(std::cmp::Ordering::Greater)
         });

@@ -45,15 +45,23 @@ impl Index {
     }
 }
 
+/// The entries of an index, by term, document and slot.
+#[derive(Debug, Default)]
+struct Ordered {
+    slots: SortedIndex<Entry>,
+    /// Number of them.
+    count: u64,
+}
+
 /// The indexes of a shard.
 #[derive(Debug, Default)]
 pub(crate) struct Indexes {
     /// By place.
     list: Vec<Index>,
     pub(crate) entries: Entries,
-    /// The entries of each place, by term, document and slot. Derived.
-    order: Vec<SortedIndex<Entry>>,
-    /// The places of a namespace's indexes that are live. Derived.
+    /// The entries of each place. Derived.
+    order: Vec<Ordered>,
+    /// The places of a namespace's indexes that are live, in order. Derived.
     of_namespace: BTreeMap<NamespaceSlot, Vec<u16>>,
     /// Number of indexes whose entries are still to be let go of. Derived.
     deleted: usize,
@@ -99,7 +107,7 @@ fn read_index(reader: &mut Reader<'_>) -> Option<Index> {
 impl Indexes {
     /// Derives what a snapshot leaves out, after all entries were read.
     pub(crate) fn rebuild(&mut self) {
-        self.order = self.list.iter().map(|_| SortedIndex::default()).collect();
+        self.order = self.list.iter().map(|_| Ordered::default()).collect();
         let slots: Vec<EntrySlot> = self.entries.iter().map(|(slot, _)| slot).collect();
         slots.into_iter().for_each(|slot| self.put_in_order(slot));
         for (place, index) in self.list.iter().enumerate() {
@@ -126,11 +134,12 @@ impl Indexes {
         let mut listed = 0;
         for (place, order) in self.order.iter().enumerate() {
             let keys: Vec<_> =
-                order.from(|_| std::cmp::Ordering::Greater).map(|slot| self.rank(slot)).collect();
+                order.slots.from(|_| std::cmp::Ordering::Greater).map(|slot| self.rank(slot)).collect();
             let is_of_place = |slot: EntrySlot| usize::from(self.entries.get(slot).index) == place;
             if !keys.is_sorted_by(|one, next| one < next) || !keys.iter().all(|key| is_of_place(key.2)) {
                 return Err(format!("entries of index {place} are not in order"));
             }
+            crate::core::agree("terms of an index", keys.len() as u64, order.count)?;
             if !keys.is_empty() && self.list[place].number == 0 {
                 return Err(format!("there is no index {place}, and it has entries"));
             }
@@ -139,6 +148,9 @@ impl Indexes {
         let live = self.list.iter().filter(|index| index.is_live()).count();
         let named = self.of_namespace.values().map(Vec::len).sum::<usize>();
         crate::core::agree("indexes by namespace", named as u64, live as u64)?;
+        if !self.of_namespace.values().all(|places| places.is_sorted()) {
+            return Err("indexes of a namespace are not in order".to_owned());
+        }
         crate::core::agree("terms in order", listed, self.entries.used().into())?;
         Ok(listed)
     }
