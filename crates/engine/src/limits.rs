@@ -65,7 +65,8 @@ pub const NAMESPACE_INDEXES_MAX: usize = 16;
 pub const INDEXES_MAX: usize = 1_000;
 /// Longest pointer of an index, in bytes.
 pub const INDEX_POINTER_BYTES_MAX: usize = 255;
-/// Most terms of a document, in all indexes together.
+/// Most terms that a write tells of its document, in all indexes together, and [`crate::indexes::IndexFill`]
+/// in one.
 pub const DOCUMENT_TERMS_MAX: usize = 256;
 /// Most documents of one [`crate::indexes::IndexFill`].
 pub const FILLED_DOCUMENTS_MAX: usize = 200;

@@ -354,3 +354,17 @@ fn a_lookup_is_narrowed_by_keys() {
     assert_eq!(found("", Some(&*all[2])), all[3..]);
     assert!(found("k1", Some("k1")).iter().all(|key| key.starts_with("k1") && key != "k1"));
 }
+
+#[test]
+fn more_terms_than_a_record_has_are_refused() {
+    let limits = sluice_engine::limits::Limits::default();
+    let filled = |terms| FilledDocument { key: "k", revision: 1, terms: vec![7; terms] };
+    for (counts, is_taken) in [(vec![256; 4], true), (vec![257], false), (vec![256, 256, 256, 256, 1], false)]
+    {
+        let documents: Vec<FilledDocument<'_>> = counts.into_iter().map(filled).collect();
+        let (index, until, is_last) = (1, None, false);
+        let fill = IndexFill { namespace: NAMESPACE, index, documents: &documents, until, is_last };
+        let checked = Command::IndexFill(fill).check(&limits).map_err(|error| error.code());
+        assert_eq!(checked, if is_taken { Ok(()) } else { Err("invalid_argument") });
+    }
+}

@@ -64,6 +64,7 @@ pub(crate) fn check_index(name: &str, pointer: &str) -> Result<(), Error> {
 
 pub(crate) fn check_fill(fill: &IndexFill<'_>) -> Result<(), Error> {
     at_most_of("documents", "documents", fill.documents.len() as u64, FILLED_DOCUMENTS_MAX as u64)?;
-    let terms = fill.documents.iter().map(|document| document.terms.len()).sum::<usize>();
-    at_most_of("terms", "terms", terms as u64, FILLED_TERMS_MAX as u64)
+    let counts = || fill.documents.iter().map(|document| document.terms.len() as u64);
+    counts().try_for_each(|count| at_most_of("terms", "terms", count, DOCUMENT_TERMS_MAX as u64))?;
+    at_most_of("terms of all documents", "terms", counts().sum(), FILLED_TERMS_MAX as u64)
 }
