@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use crate::error::Error;
 use crate::id::EPOCH_SHIFT;
 use crate::store::slab::{Item, Slab};
 use crate::store::slot::Slot;
@@ -17,6 +18,12 @@ const PER_SLOT: u64 = 4_096;
 const SLOTS: u64 = 4_096;
 /// Epochs that are told apart.
 const EPOCHS_MAX: usize = 1_024;
+
+/// The error of a record for which there is no token.
+#[cold]
+pub(crate) fn none_left() -> Error {
+    Error::Internal { reason: "there are no more fencing tokens".into() }
+}
 
 /// One bit per token: settled.
 #[derive(Clone, Debug)]

@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
+use crate::core::tokens::none_left;
 use crate::document::record::PutRecord;
 use crate::document::state::DocumentSlot;
 use crate::document::state::body::Body;
@@ -14,8 +15,6 @@ use crate::limits::{DOCUMENT_FORMERS_MAX, DOCUMENTS_MAX};
 use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
 use crate::store::slot::Slot;
-
-const NO_TOKEN: &str = "there are no more fencing tokens";
 
 /// Room that writes take.
 #[derive(Clone, Copy, Default)]
@@ -56,7 +55,7 @@ impl DocumentModule {
         let room = self.room_of((namespace, found), put);
         self.admit(room)?;
         core.admit_growth(namespace, 0, room.bytes)?;
-        let revision = core.tokens.give().ok_or_else(|| Error::Internal { reason: NO_TOKEN.into() })?;
+        let revision = core.tokens.give().ok_or_else(none_left)?;
         let version = self.write((namespace, found), put, revision, core, out);
         out.reply = Reply::DocumentWritten { version, created: found.is_none() };
         Ok(())

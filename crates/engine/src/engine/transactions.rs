@@ -2,6 +2,7 @@
 //! each do its own, which cannot fail.
 
 use crate::core::namespace::NamespaceSlot;
+use crate::core::tokens::none_left;
 use crate::document::state::DocumentSlot;
 use crate::document::writing::Room;
 use crate::engine::Engine;
@@ -142,7 +143,7 @@ impl Engine {
         let (sent, bytes) = (messages.len() as u64, bytes + needs.documents.bytes);
         self.core.admit_growth(namespace_slot, sent, bytes).map_err(of_all)?;
         if !self.core.tokens.has(needs.tokens) {
-            return Err((None, Error::Internal { reason: "there are no more fencing tokens".into() }));
+            return Err((None, none_left()));
         }
         let first = self.queue.reserve_sequences(namespace_slot, sent as u32, &mut self.core);
         Ok(Admitted { namespace_slot, first: first.map_err(of_all)?, messages })

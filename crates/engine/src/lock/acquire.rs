@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
+use crate::core::tokens::none_left;
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::limits::LOCK_CLAIMS_MAX;
@@ -34,7 +35,7 @@ impl LockModule {
         {
             return Err(self.held(lock));
         }
-        let number = core.tokens.give().ok_or_else(no_tokens)?;
+        let number = core.tokens.give().ok_or_else(none_left)?;
         let slot = self.enter_claim(record, namespace, number, taken.is_some(), core);
         out.reply = self.standing(slot, record.namespace, core);
         Ok(())
@@ -191,9 +192,4 @@ impl LockModule {
     pub(crate) fn claim_of(&self, place: PlaceSlot) -> &Claim {
         self.claims.slots.get(self.places.get(place).claim)
     }
-}
-
-#[cold]
-fn no_tokens() -> Error {
-    Error::Internal { reason: "there are no more fencing tokens".into() }
 }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
+use crate::core::tokens::none_left;
 use crate::document::index::{Index, Indexes, Ordered};
 use crate::document::{DOCUMENTS_SINCE, DocumentModule, ENTRIES_PER_VERSION};
 use crate::error::Error;
@@ -26,7 +27,7 @@ impl DocumentModule {
             return Ok(());
         }
         self.indexes.admit(slot, before)?;
-        let number = core.tokens.give().ok_or_else(no_token)?;
+        let number = core.tokens.give().ok_or_else(none_left)?;
         if let Some(place) = before {
             self.indexes.delete(place);
         }
@@ -70,11 +71,6 @@ impl DocumentModule {
             *budget = budget.saturating_sub(1 + walked / ENTRIES_PER_VERSION);
         }
     }
-}
-
-#[cold]
-fn no_token() -> Error {
-    Error::Internal { reason: "there are no more fencing tokens".into() }
 }
 
 impl Indexes {

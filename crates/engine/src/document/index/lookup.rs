@@ -123,7 +123,7 @@ impl Indexes {
         let (first, last) = (*range.start(), *range.end());
         let entries = &self.entries;
         let from = self.order[usize::from(place)].slots.from(move |slot| {
-            // None is the same: the slot looked for is before all of its term.
+            // Never equal, so that all entries of the first term are behind.
             entries.get(slot).term.cmp(&first).then(std::cmp::Ordering::Greater)
         });
         from.map(move |slot| entries.get(slot))
