@@ -1,27 +1,21 @@
 //! Random filters over random documents: the index of a pointer loses none of those that match.
 #![allow(clippy::unwrap_used, reason = "a failure ends the test")]
 
+mod random;
+
 use serde_json::{Map, Value, json};
 use sluice_filter::{
     Filter, IndexRanges, IndexRank, IndexTerm, LIST_TERMS_MAX, Pointer, RANGES_MAX, terms_of,
 };
+
+use random::Random;
 
 const NOW_MS: u64 = 1_767_225_600_000;
 const POINTERS: [&str; 2] = ["/a", "/b/c"];
 const FILTERS: usize = 10_000;
 const DOCUMENTS_PER_FILTER: usize = 10;
 
-/// Numbers that repeat: xorshift64.
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 33) as usize % end
-    }
-
     fn one_of(&mut self, all: &[Value]) -> Value {
         all[self.below(all.len())].clone()
     }

@@ -1,22 +1,16 @@
 //! Random filters over random values, against an evaluator that walks the JSON of the filter word by word.
 #![allow(clippy::unwrap_used, reason = "a failure ends the test")]
 
+mod random;
+
 use serde_json::{Map, Value, json};
 use sluice_filter::Filter;
 
+use random::Random;
+
 const NOW_MS: u64 = 1_767_225_600_000;
 
-/// Numbers that repeat: xorshift64.
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 33) as usize % end
-    }
-
     fn scalar(&mut self) -> Value {
         let all = [
             json!(null),
