@@ -103,8 +103,7 @@ pub(super) fn run(args: &CoordinationArgs) -> Result<Report, String> {
 async fn measure(args: &CoordinationArgs, server: &Server) -> Result<Vec<Vec<Ran>>, String> {
     let (duration, documents) =
         if args.folder.smoke { (SMOKE, SMOKE_DOCUMENTS) } else { (args.seconds, args.documents) };
-    // So many are found by each query that there is.
-    let queried = Queried { documents: documents / 10 * 10 };
+    let queried = Queried::of(documents);
     let load = Load { workers: args.workers, bytes: args.bytes as usize, queried, duration };
     let mut is_made = false;
     let mut ran: Vec<Vec<Ran>> = PHASES.iter().map(|_| Vec::new()).collect();

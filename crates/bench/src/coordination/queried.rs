@@ -22,11 +22,16 @@ const KNOWN_AFTER: Duration = Duration::from_secs(1);
 /// The documents, as a query finds them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queried {
-    /// Number of documents.
-    pub(super) documents: u32,
+    /// Number of documents, a multiple of [`ALIKE`].
+    documents: u32,
 }
 
 impl Queried {
+    /// So many documents, or a few less, so that each query finds as many.
+    pub(super) fn of(documents: u32) -> Queried {
+        Queried { documents: documents / ALIKE * ALIKE }
+    }
+
     /// Writes the documents, declares the index, and waits until it is used.
     pub(super) async fn make(self, links: &[Calls], admin: &Client) -> Result<(), String> {
         let mut tasks = JoinSet::new();
@@ -57,7 +62,7 @@ impl Queried {
     }
 
     fn groups(self) -> u32 {
-        (self.documents / ALIKE).max(1)
+        self.documents / ALIKE
     }
 
     fn content(self, number: u32) -> Bytes {
