@@ -1,5 +1,6 @@
 //! Caller's side of indexes of documents.
 
+use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ pub struct IndexedDocuments {
     /// The first of them.
     pub found: Vec<FoundDocument>,
     /// Documents behind those, as they were.
-    pub behind: Vec<DocumentView>,
+    pub behind: VecDeque<DocumentView>,
 }
 
 impl Node {
@@ -90,26 +91,29 @@ impl Node {
             let lookup = IndexLookup { index, ranges: &ranges, prefix: &prefix, after: after.as_deref() };
             let mut views = at.engine.indexed_documents(namespace, &lookup, INDEXED_MAX)?;
             let behind = views.split_off(views.len().min(LOOK_ITEMS));
-            Some(IndexedDocuments { found: at.found(views), behind })
+            Some(IndexedDocuments { found: at.found(views), behind: behind.into() })
         };
         self.look(shard, look).await
     }
 
-    /// Documents as they are by now; those that are gone are left out. At most 200.
+    /// Takes the first documents of `behind`, as they are by now; those that are gone are left out. Tells the
+    /// key of the last that was taken, too.
     ///
     /// # Errors
     /// `namespace_not_found`.
     pub async fn found_again(
         &self,
         namespace: NamespaceId,
-        views: Vec<DocumentView>,
-    ) -> Result<Vec<FoundDocument>, Error> {
+        behind: &mut VecDeque<DocumentView>,
+    ) -> Result<(Vec<FoundDocument>, Option<String>), Error> {
         let shard = self.inner.placement.shard_of(namespace)?;
+        let views: Vec<DocumentView> = behind.drain(..behind.len().min(LOOK_ITEMS)).collect();
+        let last = views.last().map(|view| view.key.clone());
         let look = move |at: &mut ShardView<'_>| {
             let current = views.iter().filter_map(|view| at.engine.document(namespace, &view.key)).collect();
             at.found(current)
         };
-        self.look(shard, look).await
+        Ok((self.look(shard, look).await?, last))
     }
 
     /// Number of shards.

@@ -143,7 +143,7 @@ impl Unary for Delete {
 pub(crate) struct Indexing {
     indexes: Arc<[IndexView]>,
     /// Number of terms that may still be told.
-    left: usize,
+    terms_left: usize,
     /// Bytes of contents that may still be read for them.
     bytes_left: usize,
 }
@@ -152,12 +152,12 @@ impl Indexing {
     /// The indexes of a namespace. Where they cannot be asked for, no terms are told: the write tells why.
     pub(crate) async fn of(node: &Node, namespace: NamespaceId) -> Indexing {
         let indexes = node.known_indexes(namespace).await.unwrap_or_default();
-        Indexing { indexes, left: TRANSACTION_TERMS_MAX, bytes_left: CONTENT_BYTES_MAX }
+        Indexing { indexes, terms_left: TRANSACTION_TERMS_MAX, bytes_left: CONTENT_BYTES_MAX }
     }
 
     /// The terms of a content; of indexes that are left out they are told later.
     pub(crate) fn terms(&mut self, content: &[u8]) -> Vec<DocumentTerms> {
-        if self.indexes.is_empty() || content.len() > self.bytes_left || self.left == 0 {
+        if self.indexes.is_empty() || content.len() > self.bytes_left || self.terms_left == 0 {
             return Vec::new();
         }
         self.bytes_left -= content.len();
@@ -172,8 +172,8 @@ impl Indexing {
             let is_long = |one: &&mut DocumentTerms| one.terms.len() > LIST_TERMS_CUT;
             all.iter_mut().filter(is_long).for_each(|one| one.terms = vec![IndexTerm::ANY.0]);
         }
-        match self.left.checked_sub(count(&all)) {
-            Some(left) => self.left = left,
+        match self.terms_left.checked_sub(count(&all)) {
+            Some(left) => self.terms_left = left,
             None => all.clear(),
         }
         all

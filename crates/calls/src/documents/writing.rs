@@ -2,8 +2,7 @@
 
 use sluice_engine::NamespaceId;
 use sluice_engine::command::DocumentPut;
-use sluice_engine::documents::DocumentTerms;
-use sluice_engine::documents::{DocumentCondition, DocumentVersion};
+use sluice_engine::documents::{DocumentCondition, DocumentTerms, DocumentVersion};
 use sluice_engine::locks::LockToken;
 
 use super::indexes::Indexing;

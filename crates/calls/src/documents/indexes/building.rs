@@ -1,5 +1,6 @@
 //! The building of indexes: documents that were written without terms get them, a few at a time.
 
+use std::mem::take;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -88,8 +89,8 @@ impl Builder {
         let Ok(mut read) = read_terms(documents, &work.pointer, indexes).await else { return Ok(false) };
         cut_terms(&mut work, &mut read);
         let documents: Vec<FilledDocument<'_>> = read
-            .iter()
-            .map(|(key, revision, terms)| FilledDocument { key, revision: *revision, terms: terms.clone() })
+            .iter_mut()
+            .map(|(key, revision, terms)| FilledDocument { key, revision: *revision, terms: take(terms) })
             .collect();
         let IndexWork { namespace, index, ref until, is_last, .. } = work;
         let until = until.as_deref();

@@ -18,8 +18,8 @@ pub(super) struct Lookup {
     pub(super) documents: IndexedDocuments,
 }
 
-/// Asks the index that serves the filter best; `None`: none does.
-/// Only keys that begin with `prefix` and are behind `after` are found.
+/// Asks the index that serves the filter best for documents whose keys begin with `prefix` and are behind
+/// `after`; `None`: no index serves it.
 pub(super) async fn look_up(
     permit: &Permit<'_>,
     plan: &Plan,

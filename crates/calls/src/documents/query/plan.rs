@@ -86,19 +86,22 @@ impl Plan {
     /// is short.
     pub(super) async fn matching(self: &Arc<Plan>, part: Vec<(DocumentView, Bytes)>) -> Read<Vec<Match>> {
         if part.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() <= SHORT_BYTES {
-            let each = |(at, (view, bytes)): (usize, (DocumentView, Bytes))| self.match_of(at, &view, &bytes);
-            return Ok(part.into_iter().enumerate().filter_map(each).collect());
+            return Ok(self.matches_of(part));
         }
         let turn = TURNS.acquire().await;
         let plan = Arc::clone(self);
         let work = move || {
             // Until the end, also of one whose caller has gone.
             let _turn = turn;
-            let each = |(at, (view, bytes))| plan.match_of(at, &view, &bytes);
-            part.into_iter().enumerate().filter_map(each).collect()
+            plan.matches_of(part)
         };
         let done = tokio::task::spawn_blocking(work).await;
         done.map_err(|_| Fault::new("internal", "the query was given up"))
+    }
+
+    fn matches_of(&self, part: Vec<(DocumentView, Bytes)>) -> Vec<Match> {
+        let each = |(at, (view, bytes)): (usize, (DocumentView, Bytes))| self.match_of(at, &view, &bytes);
+        part.into_iter().enumerate().filter_map(each).collect()
     }
 
     fn match_of(&self, at: usize, view: &DocumentView, bytes: &Bytes) -> Option<Match> {

@@ -16,9 +16,6 @@ const PART_BYTES_MAX: usize = 1 << 20;
 /// Memory that each byte of a content takes while it is looked at: as it is stored, and in the answer.
 const BYTES_EACH: usize = 2;
 
-/// Documents that the shard is asked for at a time, of those that an index has found.
-const ASKED_MAX: usize = 200;
-
 /// The bounds of a scan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Most {
@@ -88,7 +85,7 @@ impl<'p> Scan<'p> {
 
     /// The same of the documents that an index has found with this prefix and behind this key.
     pub(super) fn of(self, indexed: IndexedDocuments) -> Scan<'p> {
-        let mut scan = Scan { indexed: Some(indexed.behind.into()), ..self };
+        let mut scan = Scan { indexed: Some(indexed.behind), ..self };
         scan.take_up(indexed.found);
         scan
     }
@@ -131,9 +128,7 @@ impl<'p> Scan<'p> {
             self.take_up(found);
             return Ok(());
         };
-        let next: Vec<DocumentView> = indexed.drain(..indexed.len().min(ASKED_MAX)).collect();
-        let last = next.last().map(|view| view.key.clone());
-        let found = node.found_again(self.namespace, next).await?;
+        let (found, last) = node.found_again(self.namespace, indexed).await?;
         self.take_up(found);
         self.asked = last.or(self.asked.take());
         Ok(())
