@@ -209,7 +209,8 @@ impl ClusterWorld {
             return Err(format!("the journal of node {node} failed without a cause: {why}"));
         }
         let owner = &mut self.nodes[node];
-        owner.has_failed = has_failed;
+        // A failure that its journal survived, and after which it was counted back, has lost nothing.
+        owner.has_failed = has_failed && owner.has_lost_power;
         self.crash(node);
         Ok(())
     }
