@@ -46,6 +46,10 @@ pub enum Plant {
     WriteWithoutLock,
     /// The end of a document is not told to those who watch.
     ForgetEnds,
+    /// Terms are taken for those of a document that has changed since they were made.
+    FillChangedDocument,
+    /// A document whose terms an index was not told is not found by it.
+    ForgetUnknownTerms,
     /// A repeat of a write is another write.
     ForgetWriteRequest,
     /// A transaction tells that it has released a lock, and has not.

@@ -110,6 +110,10 @@ plants! {
     WriteWithoutLock = "write_without_lock" in engine as WriteWithoutLock,
     /// The end of a document is not told to those who watch.
     ForgetEnds = "forget_ends" in engine as ForgetEnds,
+    /// Terms are taken for those of a document that has changed since they were made.
+    FillChangedDocument = "fill_changed_document" in engine as FillChangedDocument,
+    /// A document whose terms an index was not told is not found by it.
+    ForgetUnknownTerms = "forget_unknown_terms" in engine as ForgetUnknownTerms,
     /// A repeat of a write is another write.
     ForgetWriteRequest = "forget_write_request" in engine as ForgetWriteRequest,
     /// A transaction tells that it has released a lock, and has not.

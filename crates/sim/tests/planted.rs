@@ -86,6 +86,8 @@ are_found! {
     read_ended_document: ReadEndedDocument,
     write_without_lock: WriteWithoutLock,
     forget_ends: ForgetEnds,
+    fill_changed_document: FillChangedDocument,
+    forget_unknown_terms: ForgetUnknownTerms,
     forget_write_request: ForgetWriteRequest,
     keep_released_lock: KeepReleasedLock,
     settle_without_the_rest: SettleWithoutTheRest,

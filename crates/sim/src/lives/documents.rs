@@ -15,21 +15,23 @@ use crate::model::{Checked, ensure};
 
 /// A document as its writers were told.
 #[derive(Clone, Debug)]
-struct Document {
-    version: DocumentVersion,
-    content_bytes: u64,
+pub(super) struct Document {
+    pub(super) version: DocumentVersion,
+    pub(super) content_bytes: u64,
     request: u64,
     /// When it is gone, in microseconds since the Unix epoch.
     until_us: Option<u64>,
     /// Number of former versions that it may keep.
     history: u16,
     formers: Vec<DocumentVersion>,
+    /// Numbers of the indexes that were told the terms of this version.
+    pub(super) told: BTreeSet<u64>,
 }
 
 /// Everything that was told of documents up to some record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Documents {
-    live: BTreeMap<(NamespaceId, String), Document>,
+    pub(super) live: BTreeMap<(NamespaceId, String), Document>,
     latest: u64,
     watchers: BTreeMap<NamespaceId, Watcher>,
 }
@@ -95,6 +97,10 @@ impl Documents {
                     }
                 }
             }
+            Command::IndexFill(fill) if record.outcome.error.is_none() => {
+                self.filled(fill);
+                Ok(())
+            }
             Command::NamespaceDelete { namespace, .. } if record.outcome.error.is_none() => {
                 self.live.retain(|(of, _), _| of != namespace);
                 self.watchers.remove(namespace);
@@ -144,6 +150,7 @@ impl Documents {
             },
             history,
             formers,
+            told: put.terms.iter().map(|terms| terms.index).collect(),
         };
         self.live.insert(known, document);
         Ok(())
@@ -176,6 +183,8 @@ impl Documents {
                 | Command::DocumentDelete(_)
                 | Command::NamespaceDelete { .. }
                 | Command::Transaction(_)
+                | Command::IndexPut { .. }
+                | Command::IndexFill(_)
                 | Command::Tick
         );
         if !may_change {
@@ -199,7 +208,7 @@ impl Documents {
             let formers = found.iter().skip(1).map(|view| view.version);
             ensure!(formers.eq(document.formers.iter().copied()), "{key:?} has not its versions: {found:?}");
         }
-        Ok(())
+        self.are_found(record)
     }
 }
 

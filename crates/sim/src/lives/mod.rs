@@ -15,6 +15,7 @@
 //! - no schedule fires twice at an instant;
 //! - holders of a lock may hold it together, lines are served in order, and tokens only grow;
 //! - a document is written under its condition alone, and what is read is what was written last;
+//! - an index that is built finds what a look at each document would find;
 //! - what comes of a transaction is what would come of its operations one by one, or nothing;
 //! - counters equal the events, and listings show the messages that have not ended.
 //!
@@ -25,6 +26,7 @@ mod answers;
 mod compare;
 mod documents;
 mod follows;
+mod indexes;
 mod life;
 mod locks;
 mod order;

@@ -46,6 +46,9 @@ impl Apply<'_> {
             | Command::LockWait { .. }
             | Command::LockLeave { .. }
             | Command::DocumentDelete(_)
+            | Command::IndexPut { .. }
+            | Command::IndexDelete { .. }
+            | Command::IndexFill(_)
             | Command::DocumentCheck(_) => {}
             Command::DocumentPut(put) => self.document_put(put),
             Command::Transaction(transaction) => self.transaction(transaction)?,

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use sluice_engine::command::{Command, DocumentCheck, DocumentDelete, DocumentPut};
-use sluice_engine::documents::{DocumentCondition, DocumentVersion};
+use sluice_engine::documents::{DocumentCondition, DocumentTerms, DocumentVersion};
 use sluice_engine::id::NamespaceId;
 
+use super::indexes::some_terms;
 use super::seen::Seen;
 use super::{Generator, Lend, Op, SentBlob};
 use crate::rng::Rng;
@@ -27,6 +28,7 @@ pub enum DocumentOp {
         history: Option<u16>,
         request: u64,
         content: Vec<u8>,
+        terms: Vec<DocumentTerms>,
     },
     Delete {
         namespace: NamespaceId,
@@ -43,7 +45,7 @@ pub enum DocumentOp {
 impl Lend for DocumentOp {
     fn lend(&self, f: &mut dyn FnMut(&Command<'_>)) {
         f(&match self {
-            DocumentOp::Put { namespace, key, when, ttl_ms, history, request, content } => {
+            DocumentOp::Put { namespace, key, when, ttl_ms, history, request, content, terms } => {
                 Command::DocumentPut(DocumentPut {
                     namespace: *namespace,
                     key,
@@ -54,7 +56,7 @@ impl Lend for DocumentOp {
                     content_type: CONTENT_TYPE,
                     attributes: &[],
                     content,
-                    terms: &[],
+                    terms,
                 })
             }
             DocumentOp::Delete { namespace, key, when } => {
@@ -85,11 +87,13 @@ pub(super) struct DocumentsKnown {
     rng: Rng,
     written: VecDeque<(NamespaceId, &'static str, DocumentVersion)>,
     writes: u64,
+    /// The draws about indexes.
+    pub(super) of_indexes: Rng,
 }
 
 impl DocumentsKnown {
-    pub(super) fn new(rng: Rng) -> DocumentsKnown {
-        DocumentsKnown { rng, written: VecDeque::new(), writes: 0 }
+    pub(super) fn new(rng: Rng, of_indexes: Rng) -> DocumentsKnown {
+        DocumentsKnown { rng, written: VecDeque::new(), writes: 0, of_indexes }
     }
 }
 
@@ -141,6 +145,7 @@ impl Generator {
             return Some(Op::Document(DocumentOp::Delete { namespace, key, when }));
         }
         documents.writes += 1;
+        let content = format!("{}:{}", documents.writes, "x".repeat(rng.index(300))).into_bytes();
         Some(Op::Document(DocumentOp::Put {
             namespace,
             key,
@@ -148,7 +153,8 @@ impl Generator {
             ttl_ms: *rng.pick(&[None, Some(0), Some(0), Some(1), Some(200), Some(5_000)]),
             history: *rng.pick(&[None, None, Some(0), Some(2)]),
             request: *rng.pick(&[0, 0, 1, 2]),
-            content: format!("{}:{}", documents.writes, "x".repeat(rng.index(300))).into_bytes(),
+            terms: some_terms(seen, namespace, content.len(), &mut documents.of_indexes),
+            content,
         }))
     }
 }

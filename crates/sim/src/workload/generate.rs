@@ -26,9 +26,10 @@ const KEYED_MAX: usize = 32;
 type Draw = fn(&mut Generator, &Seen<'_>) -> Op;
 
 impl Generator {
-    /// Clients that hold nothing; those of `others` are the draws about locks, documents and transactions.
-    pub fn new(shard: u32, mixes: bool, mut rng: Rng, others: [Rng; 3]) -> Generator {
-        let [of_locks, of_documents, of_transactions] = others;
+    /// Clients that hold nothing; those of `others` are the draws about locks, documents, transactions
+    /// and indexes.
+    pub fn new(shard: u32, mixes: bool, mut rng: Rng, others: [Rng; 4]) -> Generator {
+        let [of_locks, of_documents, of_transactions, of_indexes] = others;
         let payload_bytes_max = *rng.pick(&[16, 64, 400, 3_000]);
         let fair_only = rng.chance(1, 3);
         let relates = !fair_only && rng.chance(1, 2);
@@ -49,7 +50,7 @@ impl Generator {
             mixes,
             locks: Some(of_locks).and_then(|mut rng| rng.chance(1, 2).then(|| LocksKnown::new(rng))),
             documents: Some(of_documents)
-                .and_then(|mut rng| rng.chance(1, 2).then(|| DocumentsKnown::new(rng))),
+                .and_then(|mut rng| rng.chance(1, 2).then(|| DocumentsKnown::new(rng, of_indexes))),
             transactions: Some(of_transactions).and_then(|mut rng| rng.chance(1, 2).then_some(rng)),
         }
     }
@@ -83,6 +84,9 @@ impl Generator {
             return op;
         }
         if let Some(op) = self.transaction(seen) {
+            return op;
+        }
+        if let Some(op) = self.index(seen) {
             return op;
         }
         let settle = 2 + self.held.len().min(30) as u64;

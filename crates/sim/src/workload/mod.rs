@@ -12,6 +12,7 @@ mod decode;
 mod documents;
 mod flows;
 mod generate;
+mod indexes;
 mod keys;
 mod locks;
 mod names;
@@ -41,6 +42,7 @@ pub use consumers::ConsumerOp;
 pub use decode::decode;
 pub use documents::DocumentOp;
 pub use flows::{GroupOp, Relations};
+pub use indexes::{IndexOp, TERMS, terms_of};
 pub use keys::LimitOp;
 pub use locks::LockOp;
 pub use names::QUEUES;
@@ -170,6 +172,7 @@ pub enum Op {
     Consumer(ConsumerOp),
     Lock(LockOp),
     Document(DocumentOp),
+    Index(IndexOp),
     Transaction(TransactionOp),
 }
 

@@ -167,6 +167,7 @@ impl Generator {
             history: *rng.pick(&[None, Some(0), Some(2)]),
             request: 0,
             content: format!("together:{}", rng.bits()).into_bytes(),
+            terms: Vec::new(),
         }
     }
 

@@ -9,6 +9,7 @@ use crate::document::{DOCUMENTS_SINCE, DocumentModule};
 use crate::error::Error;
 use crate::indexes::TERM_UNKNOWN;
 use crate::limits::TERMS_MAX;
+use crate::plant::{self, Plant};
 use crate::store::slot::Slot;
 
 impl DocumentModule {
@@ -39,6 +40,7 @@ impl DocumentModule {
             for place in places {
                 match terms.of(indexes.at(place).number) {
                     Some(terms) => terms.iter().for_each(|term| indexes.add(first, slot, place, term)),
+                    None if plant::is(Plant::ForgetUnknownTerms) => {}
                     None => indexes.add(first, slot, place, TERM_UNKNOWN),
                 }
             }
@@ -103,6 +105,7 @@ impl DocumentModule {
     /// The document that gets terms, unless it has changed since they were made.
     fn filled(&self, namespace: NamespaceSlot, document: &FilledRecord<'_>) -> Option<DocumentSlot> {
         let slot = self.documents.find(namespace, document.key)?;
-        (self.documents.slots.get(slot).body.version.revision == document.revision).then_some(slot)
+        let revision = self.documents.slots.get(slot).body.version.revision;
+        (revision == document.revision || plant::is(Plant::FillChangedDocument)).then_some(slot)
     }
 }
