@@ -61,6 +61,10 @@ impl Apply<'_> {
         self.follow_overdue()?;
         self.follow_failures()?;
         self.follow_finished(ticked)?;
+        if ticked {
+            // Messages that end leave room for those that are redriven.
+            self.follow_ends(false)?;
+        }
         self.follow_redrives()?;
         self.follow_sweeps()?;
         self.resolve_unsure()?;
