@@ -87,6 +87,9 @@ macro_rules! acquire_request {
             holders: Option<Holders>,
             /// Time after which the grant ends unless it is renewed, in milliseconds; default 30,000.
             ttl_ms: Option<Ttl>,
+            /// True: it is granted only if nobody holds one of the keys or waits for it, whatever the mode; it
+            /// does not wait.
+            if_absent: Option<bool>,
             $($own)*
         }
 
@@ -113,6 +116,7 @@ macro_rules! acquire_request {
                     mode: mode(self.mode.0, self.holders)?,
                     ttl_ms: self.ttl_ms.map_or(LOCK_TTL_MS_DEFAULT, Within::get) as u32,
                     wait_ms: 0,
+                    if_absent: self.if_absent.unwrap_or_default(),
                     request: [0; 2],
                 })
             }
@@ -162,6 +166,9 @@ pub(crate) fn put_claim(claim: &LockAcquire<'_>, fields: &mut Fields) {
     fields.text("mode", Some(claim.mode.name()));
     if let LockMode::Counting { holders } = claim.mode {
         fields.number("holders", Some(holders.into()));
+    }
+    if claim.if_absent {
+        fields.number("if_absent", Some(1));
     }
     fields.text("owner", Some(claim.owner));
     claim.keys.iter().for_each(|key| fields.text("key", Some(key)));
@@ -262,6 +269,9 @@ impl Unary for Acquire {
         keys.iter().try_for_each(|key| permit.allow_key(Right::Coordinate, key))?;
         let acquire = LockAcquire { request: self.digest(&claim, permit.caller())?, ..claim };
         let wait_ms = self.wait_ms.map_or(0, Within::get);
+        if claim.if_absent && wait_ms > 0 {
+            return Err(Fault::conflict("wait_ms", "if_absent").inside("wait_ms").into());
+        }
         let wait = Duration::from_millis(wait_ms);
         let acquiring = permit.node().lock_acquire(acquire, wait, document.is_some(), permit.stopping());
         if wait_ms == 0 {

@@ -41,6 +41,9 @@ pub struct LockRequest<'a> {
     pub ttl: Duration,
     /// Longest wait while others hold a lock or came before.
     pub wait: Duration,
+    /// True: granted only if nobody holds one of the keys or waits for it, whatever the mode; nothing is waited
+    /// for.
+    pub if_absent: bool,
     /// Text by which a repeat of the request is known; `None`: the client makes one, for its own repeats.
     pub request_id: Option<&'a str>,
     /// True: the grant comes with the document of the key, of which there is one.
@@ -61,6 +64,7 @@ impl<'a> LockRequest<'a> {
             mode: LockMode::Exclusive,
             ttl: LockRequest::TTL_DEFAULT,
             wait: Duration::ZERO,
+            if_absent: false,
             request_id: None,
             with_document: false,
         }

@@ -172,6 +172,9 @@ impl LockRequest<'_> {
                 fields["holders"] = json!(holders);
             }
         }
+        if self.if_absent {
+            fields["if_absent"] = json!(true);
+        }
         fields
     }
 }

@@ -51,6 +51,9 @@ pub struct LockAcquire<'a> {
     pub ttl_ms: u32,
     /// Time for which it waits unless it says that it still does, in milliseconds; 0: it does not wait.
     pub wait_ms: u32,
+    /// True: it is granted only if nobody holds one of the keys or waits for it, whatever the mode; it does
+    /// not wait.
+    pub if_absent: bool,
     /// Digest of the request: one with the same digest that waits or holds is this one. Zero: none is.
     pub request: [u64; 2],
 }

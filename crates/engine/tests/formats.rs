@@ -52,6 +52,7 @@ const ACQUIRE: Command<'_> = Command::LockAcquire(LockAcquire {
     mode: LockMode::Exclusive,
     ttl_ms: 1,
     wait_ms: 0,
+    if_absent: false,
     request: [0; 2],
 });
 

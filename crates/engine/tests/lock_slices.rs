@@ -28,7 +28,8 @@ fn driver() -> Driver {
 /// Asks for locks for a minute, waiting for ten seconds.
 fn acquire(driver: &mut Driver, namespace: NamespaceId, keys: &[&str], mode: LockMode) -> Reply {
     let (ttl_ms, wait_ms) = (60_000, 10_000);
-    let acquire = LockAcquire { namespace, keys, owner: "", mode, ttl_ms, wait_ms, request: [0; 2] };
+    let acquire =
+        LockAcquire { namespace, keys, owner: "", mode, ttl_ms, wait_ms, if_absent: false, request: [0; 2] };
     driver.apply(START_US, &Command::LockAcquire(acquire));
     assert_eq!(driver.out.error, None);
     driver.out.reply

@@ -43,12 +43,13 @@ lock was not free in time.
 Examples:
   sluice lock run reports/nightly --wait 0 -- ./report
   sluice lock run accounts/1 accounts/2 -- ./transfer 100
-  sluice lock run licences --holders 5 -- ./render")]
+  sluice lock run licences --holders 5 -- ./render
+  sluice lock run setup --shared --if-absent -- ./set-up")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     locks: LocksArgs,
     /// Longest wait while others hold a lock [default: 24h].
-    #[arg(long, short, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, short, value_name = "DURATION", value_parser = duration, conflicts_with = "if_absent")]
     wait: Option<Duration>,
     #[command(flatten)]
     server: ServerFlags,
@@ -72,6 +73,9 @@ pub(crate) struct LocksArgs {
     /// Maximum number of holders, this one among them.
     #[arg(long, value_name = "N", value_parser = number(1u32..=u32::from(LOCK_HOLDERS_MAX)))]
     holders: Option<u32>,
+    /// Take them only if nobody has one of them or waits for it, whatever the mode: without waiting.
+    #[arg(long)]
+    if_absent: bool,
     /// Time after which a lock ends unless it is renewed.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     ttl: Duration,
@@ -86,7 +90,16 @@ impl LocksArgs {
             (false, None) => LockMode::Exclusive,
         };
         let keys = self.keys.iter().map(String::as_str).collect();
-        LockRequest { keys, owner, mode, ttl: self.ttl, wait, ..LockRequest::new("") }
+        let wait = if self.if_absent { Duration::ZERO } else { wait };
+        LockRequest {
+            keys,
+            owner,
+            mode,
+            ttl: self.ttl,
+            wait,
+            if_absent: self.if_absent,
+            ..LockRequest::new("")
+        }
     }
 
     /// Name of the holder.

@@ -39,6 +39,7 @@ pub(super) fn index_bytes(count: u64, report: &mut Report) {
             mode: LockMode::Exclusive,
             ttl_ms: 1_800_000,
             wait_ms: 0,
+            if_absent: false,
             request: [0; 2],
         }));
     });

@@ -41,12 +41,14 @@ async fn what_is_missing_or_contradicts_itself_is_told() {
     let counting = Acquire { mode: Word(Mode::Counting), ..acquire("k", None) };
     let shared =
         Acquire { mode: Word(Mode::Shared), holders: Some(Within::clamped(2)), ..acquire("k", None) };
+    let waiting = Acquire { if_absent: Some(true), wait_ms: Some(Within::clamped(5)), ..acquire("k", None) };
     let both = Acquire { keys: Some(vec!["j".to_owned()]), ..acquire("k", None) };
     for (wrong, code) in [
         (Acquire::default(), "missing_field"),
         (counting, "missing_field"),
         (shared, "invalid_argument"),
         (both, "conflicting_fields"),
+        (waiting, "conflicting_fields"),
         (acquire("", None), "invalid_argument"),
     ] {
         assert_eq!(wrong.run(&permit).await.unwrap_err().code(), code);

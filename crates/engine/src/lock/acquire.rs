@@ -69,7 +69,11 @@ impl LockModule {
     fn taken(&self, record: &AcquireRecord<'_>, namespace: NamespaceSlot) -> Option<LockSlot> {
         let claim = Claim::new(record.owner, record.mode, record.request);
         let of_key = |key| self.locks.find(namespace, key);
-        record.keys().filter_map(of_key).find(|lock| !self.is_open(*lock, &claim))
+        let is_open = |lock| match record.if_absent {
+            true => self.locks.slots.get(lock).is_free(),
+            false => self.is_open(lock, &claim),
+        };
+        record.keys().filter_map(of_key).find(|lock| !is_open(*lock))
     }
 
     /// Grants a claim for which [`LockModule::expect_open`] has held; `number`: its fencing token.

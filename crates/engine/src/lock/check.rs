@@ -21,6 +21,10 @@ pub(crate) fn check_acquire(acquire: &LockAcquire<'_>) -> Result<(), Error> {
         between("holders", holders.into(), 1, LOCK_HOLDERS_MAX.into())?;
     }
     between("ttl_ms", acquire.ttl_ms.into(), 1, LOCK_TTL_MS_MAX.into())?;
+    if acquire.if_absent && acquire.wait_ms > 0 {
+        let reason = "a lock that is acquired only if nobody has it is not waited for: leave one of both out";
+        return Err(invalid("wait_ms".to_owned(), reason.to_owned()));
+    }
     at_most("wait_ms", acquire.wait_ms.into(), LOCK_WAIT_MS_MAX.into())
 }
 

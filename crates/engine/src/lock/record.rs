@@ -7,6 +7,9 @@ use crate::limits::{LOCK_HOLDERS_MAX, LOCK_KEYS_MAX, LOCK_TTL_MS_MAX, LOCK_WAIT_
 use crate::locks::{LockAcquire, LockMode, LockTicket, LockToken};
 use crate::wire::{Put, Reader};
 
+/// Bit of the byte of a mode: the claim is for keys that nobody has.
+const IF_ABSENT: u8 = 0x80;
+
 /// A claim that is made.
 #[derive(Clone, Copy)]
 pub(crate) struct AcquireRecord<'a> {
@@ -15,6 +18,7 @@ pub(crate) struct AcquireRecord<'a> {
     pub(crate) mode: LockMode,
     pub(crate) ttl_ms: u32,
     pub(crate) wait_ms: u32,
+    pub(crate) if_absent: bool,
     pub(crate) request: [u64; 2],
     keys: Reader<'a>,
 }
@@ -37,7 +41,7 @@ pub(crate) fn encode_acquire(first: [u8; 2], acquire: &LockAcquire<'_>, sink: &m
         LockMode::Shared => (1, 0),
         LockMode::Counting { holders } => (2, holders),
     };
-    out.u8(mode);
+    out.u8(if acquire.if_absent { mode | IF_ABSENT } else { mode });
     out.u16(holders);
     out.u32(acquire.ttl_ms);
     out.u32(acquire.wait_ms);
@@ -50,21 +54,23 @@ pub(crate) fn encode_acquire(first: [u8; 2], acquire: &LockAcquire<'_>, sink: &m
 /// Reads what [`encode_acquire`] wrote; `None` also for what a check before the proposal refuses.
 pub(crate) fn decode_acquire<'a>(reader: &mut Reader<'a>) -> Option<AcquireRecord<'a>> {
     let (namespace, owner) = (NamespaceId(reader.u32()?), reader.name()?);
-    let mode = match (reader.u8()?, reader.u16()?) {
+    let (form, holders) = (reader.u8()?, reader.u16()?);
+    let if_absent = form & IF_ABSENT != 0;
+    let mode = match (form & !IF_ABSENT, holders) {
         (0, 0) => LockMode::Exclusive,
         (1, 0) => LockMode::Shared,
         (2, holders) if (1..=LOCK_HOLDERS_MAX).contains(&holders) => LockMode::Counting { holders },
         _ => return None,
     };
     let ttl_ms = reader.u32().filter(|ttl_ms| (1..=LOCK_TTL_MS_MAX).contains(ttl_ms))?;
-    let wait_ms = reader.u32().filter(|wait_ms| *wait_ms <= LOCK_WAIT_MS_MAX)?;
+    let wait_ms = reader.u32().filter(|wait_ms| *wait_ms <= if if_absent { 0 } else { LOCK_WAIT_MS_MAX })?;
     let request = [reader.u64()?, reader.u64()?];
     let count = reader.u8().filter(|count| (1..=LOCK_KEYS_MAX).contains(&usize::from(*count)))?;
     let keys = *reader;
     for _ in 0..count {
         reader.name().filter(|key| !key.is_empty())?;
     }
-    Some(AcquireRecord { namespace, owner, mode, ttl_ms, wait_ms, request, keys })
+    Some(AcquireRecord { namespace, owner, mode, ttl_ms, wait_ms, if_absent, request, keys })
 }
 
 impl WriteField for LockToken {

@@ -87,6 +87,8 @@ impl Locks {
             Reply::LockGranted { grant } => {
                 let waiters = self.waiting.values().any(|waiter| !waiter.keys.is_disjoint(&claim.keys));
                 assert!(!waiters, "{:?} goes past a line", grant.token);
+                let is_alone = self.grants.values().all(|(other, _)| other.keys.is_disjoint(&claim.keys));
+                assert!(is_alone || !acquire.if_absent, "{:?} joins others", grant.token);
                 self.granted(now_us, claim, grant);
             }
             Reply::LockWaits { ticket, .. } => {
@@ -203,8 +205,9 @@ impl Run {
         };
         let (ttl_ms, wait_ms) =
             (self.numbers.pick(&[1, 100, 30_000]), self.numbers.pick(&[0, 1, 30_000, 30_000]));
+        let if_absent = wait_ms == 0 && self.numbers.one_in(2);
         let (namespace, keys, owner) = (NamespaceId::DEFAULT, &keys, "o");
-        let acquire = LockAcquire { namespace, keys, owner, mode, ttl_ms, wait_ms, request };
+        let acquire = LockAcquire { namespace, keys, owner, mode, ttl_ms, wait_ms, if_absent, request };
         self.apply(&Command::LockAcquire(acquire));
     }
 

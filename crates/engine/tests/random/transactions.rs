@@ -240,6 +240,7 @@ impl Run {
                 ]),
                 ttl_ms: self.numbers.pick(&[1, 100, 30_000]),
                 wait_ms: 0,
+                if_absent: false,
                 request: [0; 2],
             }),
         })

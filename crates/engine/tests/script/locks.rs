@@ -85,6 +85,7 @@ impl Player {
             mode: mode(line),
             ttl_ms: number("ttl_ms").unwrap_or(30_000),
             wait_ms: number("wait_ms").unwrap_or(0),
+            if_absent: line.get("if_absent").is_some(),
             request: [0, line.number("request").unwrap_or(0)],
         }
     }

@@ -26,6 +26,7 @@ pub fn acquire(rig: &mut Rig, ticket: u64, ttl_ms: u32, wait_s: u64) -> Reply {
         mode: LockMode::Exclusive,
         ttl_ms,
         wait_ms: 0,
+        if_absent: false,
         request: [0, ticket],
     };
     let (reply, receiver) = oneshot::channel();

@@ -1316,6 +1316,10 @@ pub struct AcquireLockRequest {
     /// The answer has the document of the key as well, as it is once the lock is held; default false.
     #[prost(bool, optional, tag = "10")]
     pub with_document: ::core::option::Option<bool>,
+    /// It is granted only if nobody holds one of the keys or waits for it, whatever the mode, and does not wait;
+    /// default false.
+    #[prost(bool, optional, tag = "11")]
+    pub if_absent: ::core::option::Option<bool>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AcquireLockResponse {
@@ -1832,6 +1836,8 @@ pub struct TransactionAcquire {
     pub holders: ::core::option::Option<u32>,
     #[prost(uint32, optional, tag = "6")]
     pub ttl_ms: ::core::option::Option<u32>,
+    #[prost(bool, optional, tag = "7")]
+    pub if_absent: ::core::option::Option<bool>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TransactionRelease {

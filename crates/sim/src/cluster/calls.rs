@@ -308,6 +308,7 @@ impl Client<'_> {
                     mode: LockMode::Exclusive,
                     ttl_ms,
                     wait_ms: 0,
+                    if_absent: false,
                     request: [7, request],
                 };
                 let (sender, reply) = oneshot::channel();

@@ -60,6 +60,7 @@ impl Lend for LockOp {
                     mode: *mode,
                     ttl_ms: *ttl_ms,
                     wait_ms: *wait_ms,
+                    if_absent: false,
                     request: *request,
                 })
             }

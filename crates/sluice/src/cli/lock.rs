@@ -69,7 +69,14 @@ pub(crate) struct AcquireArgs {
     #[command(flatten)]
     locks: LocksArgs,
     /// Longest wait while others hold a lock.
-    #[arg(long, short, value_name = "DURATION", default_value = "0", value_parser = duration)]
+    #[arg(
+        long,
+        short,
+        value_name = "DURATION",
+        default_value = "0",
+        value_parser = duration,
+        conflicts_with = "if_absent"
+    )]
     wait: Duration,
     #[command(flatten)]
     server: ServerFlags,
