@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 pub mod views;
+pub mod watch;
 
 use std::time::Duration;
 
@@ -87,8 +88,8 @@ macro_rules! acquire_request {
             holders: Option<Holders>,
             /// Time after which the grant ends unless it is renewed, in milliseconds; default 30,000.
             ttl_ms: Option<Ttl>,
-            /// True: it is granted only if nobody holds one of the keys or waits for it, whatever the mode; it
-            /// does not wait.
+            /// True: it is granted only if nobody holds one of the keys or waits for it, whatever the mode.
+            /// It does not wait.
             if_absent: Option<bool>,
             $($own)*
         }

@@ -22,6 +22,7 @@
 //! | work that is committed as a whole, again after a conflict | [`Client::transact`], with a [`Work`] |
 //! | messages over one gRPC stream each way | [`Client::session`], which gives a [`Session`] |
 //! | locks, renewed while they are held | [`Client::lock`], which gives a [`HeldLock`] |
+//! | the states of a lock, as they change | [`Client::lock_watch`], which gives a [`LockWatch`] |
 //! | documents: keys with a versioned content | [`Client::document_put`], [`Client::document_update`] |
 //! | events: what happens to messages, as it happens | [`Client::watch`], which gives a [`Watch`] |
 //! | a server with TLS, certificates and tokens | [`Credentials`] in [`Options`] |
@@ -56,8 +57,8 @@
 // `servers` which server is asked, `credentials` what they trust and show, `retry` when to try again,
 // `encode` JSON of the hot requests, `answers` and `json` their responses, `types` the other responses,
 // `message` and `flows` what is sent, `locks` what is held, `documents` what is kept, `transactions` what is
-// done together, `work` what is read and staged until then, `session` streams over gRPC, `events` those of
-// server-sent events, `stop` a signal, `worker` the loop.
+// done together, `work` what is read and staged until then, `session` streams over gRPC, `sse` those of
+// server-sent events, `events` what they tell of messages, `stop` a signal, `worker` the loop.
 
 mod access;
 mod answers;
@@ -83,6 +84,7 @@ mod retry;
 mod schedules;
 mod servers;
 mod session;
+mod sse;
 mod stop;
 mod stored;
 mod tls_fault;
@@ -111,7 +113,7 @@ pub use error::{ClientError, TransportKind};
 pub use events::{Event, Watch, WatchOptions};
 pub use flows::{Flow, FlowNode, FlowParent, Group, GroupCounts, GroupSent, QueueMessage};
 pub use limits::{Limit, LimitKey, LimitSettings, Rate};
-pub use locks::{HeldLock, Lock, LockGrant, LockHolder, LockMode, LockRequest, LockWaiter};
+pub use locks::{HeldLock, Lock, LockGrant, LockHolder, LockMode, LockRequest, LockWaiter, LockWatch};
 pub use message::{Message, MessageOptions, Receive, Report, Settle, SettleItem, Step, Unique, WorkResult};
 pub use options::Options;
 pub use schedules::{Schedule, ScheduleSettings, Triggered};

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::client::Client;
 use crate::documents::Document;
 use crate::error::ClientError;
+use crate::sse::EventStream;
 use crate::stop::Stop;
 
 /// Pause before a renewal is tried again that has failed.
@@ -41,8 +42,7 @@ pub struct LockRequest<'a> {
     pub ttl: Duration,
     /// Longest wait while others hold a lock or came before.
     pub wait: Duration,
-    /// True: granted only if nobody holds one of the keys or waits for it, whatever the mode; nothing is waited
-    /// for.
+    /// True: granted only if nobody holds one of the keys or waits for it, whatever the mode; without a wait.
     pub if_absent: bool,
     /// Text by which a repeat of the request is known; `None`: the client makes one, for its own repeats.
     pub request_id: Option<&'a str>,
@@ -141,6 +141,36 @@ pub struct LockWaiter {
     /// Fields of a newer server that this client does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+/// A stream of the states of a lock. It connects again when the connection breaks, and then tells the current
+/// state first.
+#[derive(Debug)]
+pub struct LockWatch {
+    path: String,
+    stream: EventStream<Lock>,
+}
+
+impl LockWatch {
+    pub(crate) fn new(client: Client, path: String) -> LockWatch {
+        LockWatch { path, stream: EventStream::new(client, None) }
+    }
+
+    /// True when the server has sent anything yet. An error after that is worth a retry.
+    pub fn has_begun(&self) -> bool {
+        self.stream.has_begun()
+    }
+
+    /// The first time the lock as it is, then waits until it has changed. The future may be dropped and made
+    /// anew: nothing is lost.
+    ///
+    /// # Errors
+    /// `namespace_not_found`, `forbidden`, `overloaded` when too many watch; or that the server could not be
+    /// reached for as long as the client's options tell it to try.
+    pub async fn next(&mut self) -> Result<Lock, ClientError> {
+        let LockWatch { path, stream } = self;
+        stream.next(|_, _| path.clone()).await.map(|(_, lock)| lock)
+    }
 }
 
 /// A lock that is held: renewed in the background until it is released, lost or dropped. Dropped, it is

@@ -40,6 +40,9 @@ pub struct Outcome {
     pub events: Vec<Event>,
     /// Claims to locks that waited and do not any more, in order.
     pub locks: Vec<LockNotice>,
+    /// Keys of locks whose holders or line have changed, some of them more than once; filled while the node
+    /// watches: see [`crate::Engine::watch_locks`].
+    pub changed_locks: Vec<(NamespaceId, String)>,
     /// Transaction: what came of each operation, in order.
     pub operations: Vec<OperationDone>,
     /// Transaction that was refused: the place of the operation that is to blame, if it is one of them.
@@ -65,6 +68,7 @@ impl Outcome {
         self.ended.clear();
         self.events.clear();
         self.locks.clear();
+        self.changed_locks.clear();
         self.operations.clear();
         self.refused_at = None;
         self.ready.clear();

@@ -130,3 +130,35 @@ fn a_deleted_namespace_is_gone_when_all_of_its_claims_are() {
     driver.apply(START_US, &again);
     assert_eq!((driver.out.error.clone(), driver.engine.next_deadline()), (None, None));
 }
+
+#[test]
+fn changes_are_told_while_somebody_watches() {
+    let mut driver = driver();
+    let default = NamespaceId::DEFAULT;
+    let changed = |driver: &Driver| {
+        let mut keys: Vec<&str> = driver.out.changed_locks.iter().map(|(_, key)| key.as_str()).collect();
+        assert!(driver.out.changed_locks.iter().all(|(namespace, _)| *namespace == default));
+        keys.sort_unstable();
+        keys.dedup();
+        keys.join(" ")
+    };
+    let unwatched = held(acquire(&mut driver, default, &["a"], LockMode::Exclusive));
+    assert_eq!(changed(&driver), "");
+    driver.engine.watch_locks(true);
+    waiting(acquire(&mut driver, default, &["a", "b"], LockMode::Exclusive));
+    assert_eq!(changed(&driver), "a b");
+    let release = |token| Command::LockRelease { namespace: default, token };
+    driver.apply(START_US, &Command::LockRenew { namespace: default, token: unwatched, ttl_ms: 0 });
+    assert_eq!(changed(&driver), "");
+    driver.apply(START_US, &release(unwatched));
+    assert_eq!(changed(&driver), "a b", "one is released, and the next in line has both");
+    driver.apply(START_US, &Command::LockBreak { namespace: default, key: "b" });
+    assert_eq!(changed(&driver), "a b");
+    held(acquire(&mut driver, default, &["c"], LockMode::Shared));
+    assert_eq!(changed(&driver), "c");
+    driver.apply(START_US + 60_000_000, &Command::Tick);
+    assert_eq!(changed(&driver), "c", "its time is over");
+    driver.engine.watch_locks(false);
+    held(acquire(&mut driver, default, &["c"], LockMode::Shared));
+    assert_eq!(changed(&driver), "");
+}

@@ -86,6 +86,7 @@ pub use schedules::{NEXT_MAX as SCHEDULE_NEXT_MAX, Schedule};
 pub use shard::LEADER_WAIT_MAX;
 pub use shard::channel::DetachedBy;
 pub use shard::feed::{EventPosition, Gap, GapReason, Heard, Told, ToldDetail};
+pub use shard::lock_watches::LockChanges;
 pub use shard::replicated::changes::{NotChanged, ShardMembers};
 pub use shard::request::{FoundDocument, Granted, Reader};
 pub use sluice_replica::Protocols;

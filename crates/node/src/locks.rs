@@ -11,7 +11,8 @@ use sluice_engine::{Error, NamespaceId};
 use tokio::sync::oneshot;
 
 use crate::handle::{LOOK_ITEMS, Node};
-use crate::shard::request::{Acquiring, Granted, Request, unexpected};
+use crate::shard::lock_watches::LockChanges;
+use crate::shard::request::{Acquiring, Granted, Request, ShardView, unexpected};
 
 /// Gives the grant back, or leaves the lines, when the caller goes before the answer.
 struct Waiting<'a> {
@@ -140,6 +141,22 @@ impl Node {
         Command::LockBreak { namespace, key }.check(&self.limits())?;
         let key = key.to_owned();
         self.look(shard, move |at| at.engine.lock(namespace, &key, detail)).await
+    }
+
+    /// Changes of the lock of a key from now on.
+    ///
+    /// # Errors
+    /// `namespace_not_found`; `invalid_argument` for a key that no lock can have; `overloaded`: there are too
+    /// many watchers.
+    pub async fn lock_changes(&self, namespace: NamespaceId, key: &str) -> Result<LockChanges, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        Command::LockBreak { namespace, key }.check(&self.limits())?;
+        let key = key.to_owned();
+        let watch = move |at: &mut ShardView<'_>| match at.engine.namespace(namespace) {
+            Some(_) => at.lock_watches.watch(namespace, &key),
+            None => Err(Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) }),
+        };
+        self.look(shard, watch).await?
     }
 
     /// Locks that are not free, by key after `after`, at most `limit`.

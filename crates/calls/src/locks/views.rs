@@ -33,7 +33,7 @@ pub struct Lock {
     pub(super) waiters: Option<Vec<Waiter>>,
 }
 
-fn example() -> Value {
+pub(super) fn example() -> Value {
     let holder = json!({
         "owner": "worker-3", "mode": "exclusive", "fencing_token": FENCING_EXAMPLE,
         "expires_at_ms": AT_MS_EXAMPLE, "keys": 1,
@@ -162,15 +162,22 @@ impl Unary for Show {
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Shown<Lock>>, CallError> {
         let lock = permit.node().lock(permit.namespace_id()?, permit.name(), DETAIL_MAX).await?;
+        Ok(Shown(Lock::whole(permit.name(), lock.as_ref())).into())
+    }
+}
+
+impl Lock {
+    /// The lock of a key with those that wait; `None`: it is free.
+    pub(super) fn whole(key: &str, lock: Option<&LockView>) -> Lock {
         let waiters = lock.iter().flat_map(|lock| &lock.waiters).map(Waiter::from).collect();
         let free = Lock {
-            key: permit.name().to_owned(),
+            key: key.to_owned(),
             holder_count: 0,
             waiter_count: 0,
             holders: Vec::new(),
             waiters: None,
         };
-        let lock = lock.as_ref().map_or(free, Lock::from);
-        Ok(Shown(Lock { waiters: Some(waiters), ..lock }).into())
+        let lock = lock.map_or(free, Lock::from);
+        Lock { waiters: Some(waiters), ..lock }
     }
 }

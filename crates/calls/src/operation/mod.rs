@@ -436,6 +436,11 @@ operations! {
     /// Show a lock, with its holders and those that wait.
     LockShow "lock_show" in "locks": Namespaced Observe Key [Stale]
         Get V1 ["locks" / "{key}"] "Locks/Show" => locks::views::Show;
+    /// Watch a lock.
+    /// Server-sent events, for as long as the client reads: the lock as it is, and again after each change.
+    /// A slow client may miss states, but never the last one.
+    LockWatch "lock_watch" in "locks": Namespaced Observe Key []
+        Get V1 ["locks" / "{key}" / "stream"] "Locks/Watch" by Special LockWatch;
     /// Break a lock: its holders lose it.
     LockBreak "lock_break" in "locks": Namespaced Operate Key []
         Delete V1 ["locks" / "{key}"] "Locks/Break" => locks::Break;

@@ -59,6 +59,8 @@ pub enum Special {
     DocumentRaw,
     /// [`Operation::DocumentWatch`].
     DocumentWatch,
+    /// [`Operation::LockWatch`].
+    LockWatch,
     /// [`Operation::ResultRaw`].
     ResultRaw,
     /// [`Operation::Events`].

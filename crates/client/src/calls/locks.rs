@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::client::{Client, encoded};
 use crate::encode::millis;
 use crate::error::ClientError;
-use crate::locks::{HeldLock, Lock, LockGrant, LockRequest};
+use crate::locks::{HeldLock, Lock, LockGrant, LockRequest, LockWatch};
 use crate::retry::Safety;
 use crate::types::parse;
 
@@ -131,6 +131,12 @@ impl Client {
     /// All locks of the namespace whose keys begin with `prefix` and that are held or waited for, by key.
     pub async fn locks(&self, prefix: &str) -> Result<Vec<Lock>, ClientError> {
         self.all_of("locks", prefix).await
+    }
+
+    /// A stream of the states of a lock: as it is, and again after each change, with the first 10 holders and
+    /// the first 10 of those that wait. States between two that are told may be left out, never the last.
+    pub fn lock_watch(&self, key: &str) -> LockWatch {
+        LockWatch::new(self.clone(), self.path(&format!("/locks/{}/stream", encoded(key))))
     }
 
     /// Breaks a lock, whose holders lose it; the number of them.

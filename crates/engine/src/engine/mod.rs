@@ -75,6 +75,7 @@ impl Engine {
             out.error = Some(error);
         }
         self.queue.end_record(&mut self.core, out);
+        self.locks.tell_changes(&self.core, out);
     }
 
     #[inline(always)]
@@ -248,6 +249,11 @@ impl Engine {
     /// the state.
     pub fn watch_ends(&mut self, watch: bool) {
         self.core.watched.set(Watched::ENDS, watch);
+    }
+
+    /// Sets whether [`Outcome::changed_locks`] is filled. No part of the state.
+    pub fn watch_locks(&mut self, watch: bool) {
+        self.locks.watch(watch);
     }
 
     /// Every blob that the engine has not let go of, each once, in no particular order; for the journal after

@@ -84,6 +84,7 @@ macro_rules! each_slab {
             woken: _,
             swept: _,
             order: _,
+            changed: _, // volatile: set by the node
         } = locks;
         let Core {
             namespaces,

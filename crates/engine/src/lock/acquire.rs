@@ -174,7 +174,9 @@ impl LockModule {
 
     /// Puts a place at the end of a list of its lock.
     pub(crate) fn enter_place(&mut self, place: PlaceSlot, waits: bool) {
-        let lock = self.locks.slots.get_mut(self.places.get(place).lock);
+        let lock = self.places.get(place).lock;
+        self.note_change(lock);
+        let lock = self.locks.slots.get_mut(lock);
         if waits {
             lock.waiting.push_back(&mut self.places, place);
             lock.waiting_count += 1;

@@ -28,11 +28,13 @@ use std::collections::VecDeque;
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
+use crate::id::NamespaceId;
 use crate::lock::state::LockSlot;
 use crate::lock::state::claim::Claims;
 use crate::lock::state::lock::{Lock, Locks};
 use crate::lock::state::place::Places;
 use crate::outcome::Outcome;
+use crate::store::key::Key;
 use crate::store::key_order::KeyOrder;
 use crate::store::slab::Slab;
 use crate::store::slot;
@@ -56,11 +58,14 @@ pub(crate) struct LockModule {
     pub(crate) swept: VecDeque<NamespaceSlot>,
     /// Locks in the order of their keys. Derived.
     pub(crate) order: KeyOrder<Lock>,
+    /// Keys whose holders or line the current record has changed; `None`: nobody watches. Volatile: set by
+    /// the node.
+    pub(crate) changed: Option<Vec<(NamespaceSlot, Key)>>,
 }
 
 impl HeadPart for LockModule {
     fn write_head(&self, out: &mut Vec<u8>) {
-        let LockModule { claims, places, locks, woken, swept, order: _ } = self;
+        let LockModule { claims, places, locks, woken, swept, order: _, changed: _ } = self;
         claims.write_head(out);
         places.write_head(out);
         locks.write_head(out);
@@ -76,6 +81,7 @@ impl HeadPart for LockModule {
             woken: slot::read_all(reader)?,
             swept: slot::read_all(reader)?,
             order: KeyOrder::default(),
+            changed: None,
         })
     }
 }
@@ -105,6 +111,30 @@ impl LockModule {
         let slots: Vec<LockSlot> = self.locks.slots.iter().map(|(slot, _)| slot).collect();
         slots.into_iter().for_each(|slot| self.order.insert(slot, &self.locks.slots));
         self.swept.iter().for_each(|slot| core.begin_sweep(*slot));
+    }
+
+    /// Has changes told from now on, or not any more.
+    pub(crate) fn watch(&mut self, watch: bool) {
+        if self.changed.is_some() != watch {
+            self.changed = watch.then(Vec::new);
+        }
+    }
+
+    /// Notes that the holders or the line of a lock change.
+    fn note_change(&mut self, lock: LockSlot) {
+        if let Some(changed) = &mut self.changed {
+            let lock = self.locks.slots.get(lock);
+            changed.push((lock.namespace, lock.key.clone()));
+        }
+    }
+
+    /// Tells which locks the record has changed.
+    pub(crate) fn tell_changes(&mut self, core: &Core, out: &mut Outcome) {
+        let Some(changed) = &mut self.changed else { return };
+        out.changed_locks.extend(changed.drain(..).map(|(namespace, key)| {
+            let namespace = NamespaceId(core.namespaces.get(namespace).number);
+            (namespace, String::from_utf8_lossy(&key).into_owned())
+        }));
     }
 
     /// Makes room for what new namespaces will hold.

@@ -87,7 +87,9 @@ impl LockModule {
     }
 
     fn leave_place(&mut self, place: PlaceSlot, waits: bool) {
-        let lock = self.locks.slots.get_mut(self.places.get(place).lock);
+        let lock = self.places.get(place).lock;
+        self.note_change(lock);
+        let lock = self.locks.slots.get_mut(lock);
         if waits {
             lock.waiting.unlink(&mut self.places, place);
             lock.waiting_count -= 1;

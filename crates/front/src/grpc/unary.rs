@@ -19,7 +19,7 @@ use super::methods::operation_of;
 use super::rows::Rows;
 use super::schema::{MessageType, schema};
 use super::status::{GRPC, refusal, success};
-use super::watching::{documents, watch};
+use super::watching::{documents, lock, watch};
 use super::wire::INVALID;
 use super::{bounds, session};
 use crate::net::activity::Activity;
@@ -217,6 +217,7 @@ async fn special(
         Special::Events => watch::<OfNamespace>(context, room, permit, input, rows, output).await,
         Special::QueueEvents => watch::<OfQueue>(context, room, permit, input, rows, output).await,
         Special::DocumentWatch => documents(context, room, permit, input, rows, output).await,
+        Special::LockWatch => lock(context, room, permit, input, rows, output).await,
         Special::SendRaw
         | Special::ReceiveRaw
         | Special::ResultRaw

@@ -9,9 +9,11 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::response::Response;
 use http_body::Frame;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sluice_calls::documents::watch::{Placed, Wanted as WantedDocuments};
+use sluice_calls::documents::watch::{Wanted as WantedDocuments, Watch as OfDocuments};
 use sluice_calls::events::{EventPosition, Gap, Told, Wanted};
+use sluice_calls::locks::watch::{Wanted as WantedLock, Watch as OfLock};
 use sluice_calls::{CallError, Fault, Permit};
 use sluice_proto::framing::frame_with;
 use tokio::sync::mpsc;
@@ -56,9 +58,34 @@ pub(super) async fn documents(
     output: usize,
 ) -> Result<Response<Body>, CallError> {
     let wanted = from_rows::<WantedDocuments>(input, rows)?;
+    changing(context, share, OfDocuments::new(&permit, &wanted)?, output).await
+}
+
+/// Answers with a stream of the states of a lock.
+pub(super) async fn lock(
+    context: &Arc<Shared>,
+    share: &Share,
+    permit: Permit<'_>,
+    input: &'static MessageType,
+    rows: &Rows<'_>,
+    output: usize,
+) -> Result<Response<Body>, CallError> {
+    let WantedLock {} = from_rows::<WantedLock>(input, rows)?;
+    changing(context, share, OfLock::new(&permit)?, output).await
+}
+
+async fn changing<S: changes::Source>(
+    context: &Arc<Shared>,
+    share: &Share,
+    source: S,
+    output: usize,
+) -> Result<Response<Body>, CallError>
+where
+    S::Event: Serialize,
+{
     let why = Arc::new(OnceLock::new());
     let form = Frames { output, why: Arc::clone(&why) };
-    let pieces = changes::open(context, share, &permit, &wanted, form).await?;
+    let pieces = changes::open(context, share, source, form).await?;
     Ok(streamed(pieces, why))
 }
 
@@ -145,8 +172,8 @@ impl Form for Frames {
     }
 }
 
-impl changes::Form for Frames {
-    fn event(&self, out: &mut Vec<u8>, event: &Placed) {
+impl<E: Serialize> changes::Form<E> for Frames {
+    fn event(&self, out: &mut Vec<u8>, event: &E) {
         let mut json = Vec::new();
         // Writing to memory does not fail.
         let _ = serde_json::to_writer(&mut json, event);

@@ -134,7 +134,9 @@ fn check_parameters(operation: Operation, query: Option<&str>) -> Result<(), Cal
         Kind::Unary if operation.is_query() => return Ok(()),
         Kind::Unary | Kind::Hot(_) => &[],
         Kind::Special(call) => match call {
-            Special::Events | Special::QueueEvents | Special::DocumentWatch => return Ok(()),
+            Special::Events | Special::QueueEvents | Special::DocumentWatch | Special::LockWatch => {
+                return Ok(());
+            }
             Special::ReceiveRaw => raw::RECEIVE_PARAMS,
             Special::ResultRaw => results::RESULT_PARAMS,
             Special::DocumentRaw => documents::READ_PARAMS,
@@ -211,6 +213,7 @@ async fn answer_special(
         Special::Events => events::stream::<OfNamespace>(call).await,
         Special::QueueEvents => events::stream::<OfQueue>(call).await,
         Special::DocumentWatch => events::documents(call).await,
+        Special::LockWatch => events::lock(call).await,
         Special::Backup => admin::backup(call).await,
         Special::Health => Ok(admin::health()),
         Special::Ready => Ok(admin::ready(call)),

@@ -7,10 +7,11 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http::header::HeaderName;
 use http::response::Response;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sluice_calls::documents::watch;
-use sluice_calls::documents::watch::Placed;
+use sluice_calls::documents::watch::{Placed, Wanted as WantedDocuments, Watch as OfDocuments};
 use sluice_calls::events::{EventPosition, Gap, Told, Wanted, read_position};
+use sluice_calls::locks::watch::{Event as LockEvent, Wanted as WantedLock, Watch as OfLock};
 use sluice_calls::{CallError, Fault};
 use tokio::sync::mpsc::Receiver;
 
@@ -43,13 +44,19 @@ where
 
 /// Answers with the documents of a namespace as they are, and each change from then on.
 pub(super) async fn documents(call: &Call<'_>) -> Result<Response<Body>, CallError> {
-    let mut wanted: watch::Wanted = from_query(call.head.uri.query(), false)?;
+    let mut wanted: WantedDocuments = from_query(call.head.uri.query(), false)?;
     if let Some(id) = last_event(call) {
         wanted.set_last_event(id).map_err(of_last_event)?;
     }
-    let share = &call.in_flight.share;
-    let pieces = changes::open(call.context, share, &call.permit, &wanted, ServerSent).await?;
-    Ok(streamed(pieces))
+    let source = OfDocuments::new(&call.permit, &wanted)?;
+    Ok(streamed(changes::open(call.context, &call.in_flight.share, source, ServerSent).await?))
+}
+
+/// Answers with a lock as it is, and again after each change.
+pub(super) async fn lock(call: &Call<'_>) -> Result<Response<Body>, CallError> {
+    let WantedLock {} = from_query(call.head.uri.query(), false)?;
+    let source = OfLock::new(&call.permit)?;
+    Ok(streamed(changes::open(call.context, &call.in_flight.share, source, ServerSent).await?))
 }
 
 /// The id of the last event that came. A browser calls again with the address that it was given and, in this
@@ -94,7 +101,7 @@ impl Form for ServerSent {
     }
 }
 
-impl changes::Form for ServerSent {
+impl changes::Form<Placed> for ServerSent {
     fn event(&self, out: &mut Vec<u8>, Placed { position, event }: &Placed) {
         if let Some(position) = position {
             line(out, format_args!("id: {position}"));
@@ -103,16 +110,24 @@ impl changes::Form for ServerSent {
             Some(change) => Some(if change.is_gone() { "gone" } else { "written" }),
             None => event.current.map(|_| "current"),
         };
-        if let Some(name) = name {
-            line(out, format_args!("event: {name}"));
-            out.extend_from_slice(b"data: ");
-            // Writing to memory does not fail.
-            let _ = serde_json::to_writer(&mut *out, event);
-            out.extend_from_slice(b"\n\n");
-        } else {
-            line(out, format_args!(": still here\n"));
-        }
+        serialized(out, name, event);
     }
+}
+
+impl changes::Form<LockEvent> for ServerSent {
+    fn event(&self, out: &mut Vec<u8>, event: &LockEvent) {
+        serialized(out, event.lock.as_ref().map(|_| "lock"), event);
+    }
+}
+
+/// An event with a name; without one only that the stream goes on.
+fn serialized(out: &mut Vec<u8>, name: Option<&str>, event: &impl Serialize) {
+    let Some(name) = name else { return line(out, format_args!(": still here\n")) };
+    line(out, format_args!("event: {name}"));
+    out.extend_from_slice(b"data: ");
+    // Writing to memory does not fail.
+    let _ = serde_json::to_writer(&mut *out, event);
+    out.extend_from_slice(b"\n\n");
 }
 
 /// JSON has no line breaks, so an event has one line of data.

@@ -308,6 +308,11 @@ impl Feed {
     }
 }
 
+/// Three quarters of a limit: the part that one namespace may use.
+pub(super) fn share(most: usize) -> usize {
+    most - most / 4
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,6 +8,7 @@
 pub mod channel;
 pub mod feed;
 pub mod leader;
+pub mod lock_watches;
 pub mod recover;
 pub mod replicated;
 pub mod request;

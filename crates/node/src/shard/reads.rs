@@ -38,6 +38,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 waiting: self.leading.waiting_pulls(),
                 event_readers: self.leading.event_readers(),
                 changes: self.leading.changes(),
+                lock_watches: self.leading.lock_watches(),
                 figures,
                 journal: &mut self.store,
             }));
@@ -45,6 +46,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 break;
             }
         }
+        // One of them may have begun to watch a lock.
+        self.watch_locks();
         !self.looks.is_empty()
     }
 }

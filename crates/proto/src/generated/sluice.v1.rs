@@ -1427,6 +1427,33 @@ pub struct Lock {
     pub waiters: ::prost::alloc::vec::Vec<LockWaiter>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WatchLockRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// The key.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub key: ::prost::bytes::Bytes,
+}
+/// A state of a lock, as Lock. Without a `key` it only tells that the stream goes on.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WatchLockResponse {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub key: ::prost::bytes::Bytes,
+    /// Number of holders.
+    #[prost(uint64, tag = "2")]
+    pub holder_count: u64,
+    /// Number of those that wait.
+    #[prost(uint64, tag = "3")]
+    pub waiter_count: u64,
+    /// The first 10 holders in the order of their grants.
+    #[prost(message, repeated, tag = "4")]
+    pub holders: ::prost::alloc::vec::Vec<LockHolder>,
+    /// The first 10 of those that wait, in their order.
+    #[prost(message, repeated, tag = "5")]
+    pub waiters: ::prost::alloc::vec::Vec<LockWaiter>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LockHolder {
     /// Name that it gave; may be empty.
     #[prost(bytes = "bytes", tag = "1")]

@@ -10,7 +10,7 @@ use super::confirm::Confirmation;
 use super::connect::{ReadFlags, ServerFlags};
 use super::format::time;
 use super::output::Table;
-use super::{Out, Result, duration};
+use super::{Out, Result, duration, lock_watch};
 use crate::lock_run::{self, LocksArgs};
 
 #[derive(Debug, Subcommand)]
@@ -32,6 +32,8 @@ pub(crate) enum LockVerb {
         #[command(flatten)]
         server: ReadFlags,
     },
+    /// Watch a lock: print it as it is, and again after each change.
+    Watch(lock_watch::LockWatchArgs),
     /// Acquire locks and print the token of the grant, which the caller has to renew and release.
     ///
     /// `sluice lock run` does both by itself.
@@ -85,6 +87,7 @@ pub(crate) struct AcquireArgs {
 pub(super) async fn run(verb: LockVerb, out: Out) -> Result<u8> {
     match verb {
         LockVerb::Run(args) => return lock_run::run(args, out).await,
+        LockVerb::Watch(args) => return lock_watch::run(args, out).await,
         LockVerb::List { prefix, server } => {
             let connection = server.connect()?;
             let locks = connection.client.locks(&prefix).await.map_err(|e| connection.error(&e))?;

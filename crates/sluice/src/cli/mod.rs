@@ -27,6 +27,7 @@ mod joined;
 mod key;
 mod limit;
 mod lock;
+mod lock_watch;
 mod message;
 mod namespace;
 mod policy;
@@ -113,7 +114,7 @@ enum Verb {
     /// List, set and delete limits on messages in flight and rates.
     #[command(subcommand)]
     Limit(limit::LimitVerb),
-    /// Run commands under locks; list, show, acquire and break locks.
+    /// Run commands under locks; list, show, watch, acquire and break locks.
     #[command(subcommand)]
     Lock(lock::LockVerb),
     /// Read, write, edit, list, watch and delete documents: keys with a content that has a version.

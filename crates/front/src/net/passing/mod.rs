@@ -140,7 +140,10 @@ impl Arrived {
             Ok(answer)
                 if matches!(
                     call.operation,
-                    Operation::Events | Operation::QueueEvents | Operation::DocumentWatch
+                    Operation::Events
+                        | Operation::QueueEvents
+                        | Operation::DocumentWatch
+                        | Operation::LockWatch
                 ) =>
             {
                 let context = Arc::clone(context);

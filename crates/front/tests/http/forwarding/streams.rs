@@ -95,6 +95,29 @@ async fn changes_of_documents_come_as_they_happen_and_end_with_the_node() {
 }
 
 #[tokio::test]
+async fn a_lock_is_watched_over_both_protocols() {
+    let mut cluster = Cluster::new().await;
+    let mut client = cluster.http2(&cluster.ops).await;
+    let mut key = Vec::new();
+    put_bytes(&mut key, 2, b"k");
+    let mut stream = client.get("/v1/locks/k/stream").await.into_body();
+    let mut watched = client.grpc("Locks/Watch", &key).await.into_body();
+    for owner in ["", "ann"] {
+        let frame = soon(stream.frame()).await.unwrap().unwrap();
+        let text = String::from_utf8_lossy(frame.data_ref().unwrap()).into_owned();
+        assert!(text.starts_with("event: lock\ndata: {\"key\":\"k\"") && text.contains(owner), "{text}");
+        let frame = soon(watched.frame()).await.unwrap().unwrap();
+        let text = String::from_utf8_lossy(frame.data_ref().unwrap()).into_owned();
+        assert!(text.contains('k') && text.contains(owner), "{text:?}");
+        if owner.is_empty() {
+            cluster.ops("POST", "/v1/locks", r#"{"key":"k","owner":"ann"}"#).await;
+        }
+    }
+    cluster.asked.begin_stop();
+    timeout(Duration::from_secs(3), stream.collect()).await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn events_end_when_the_node_stops_that_has_passed_them_on() {
     let mut cluster = Cluster::new().await;
     cluster.ops("PUT", "/v1/queues/jobs", "{}").await;

@@ -22,6 +22,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if !self.outcome.locks.is_empty() {
             self.tell_locks();
         }
+        if !self.outcome.changed_locks.is_empty() {
+            self.tell_lock_changes();
+        }
         let concerns_consumers = self.outcome.concerns_consumers();
         if concerns_consumers {
             self.tell_consumers();
@@ -43,6 +46,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if std::mem::take(&mut self.leading.queues_removed) {
             self.end_orphaned_waits();
             self.end_orphaned_feeds();
+            self.end_orphaned_lock_watches();
         }
     }
 

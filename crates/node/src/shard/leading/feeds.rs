@@ -13,7 +13,7 @@ use sluice_engine::id::NamespaceId;
 use crate::api::EventOptions;
 use crate::clock::Clock;
 use crate::shard::Shard;
-use crate::shard::feed::{EventPlace, EventPosition, Feed, Told, ToldDetail};
+use crate::shard::feed::{EventPlace, EventPosition, Feed, Told, ToldDetail, share};
 use crate::shard::request::{Left, Reader, Topic, Watch};
 use crate::shard::store::Store;
 
@@ -73,11 +73,6 @@ impl OfNamespace {
         self.queues.retain(|_, kept| !is_over(kept));
         before - self.all().count()
     }
-}
-
-/// Three quarters of a limit: the part that one namespace may use.
-fn share(most: usize) -> usize {
-    most - most / 4
 }
 
 /// All feeds of a shard.

@@ -8,6 +8,7 @@ mod answering;
 pub mod begin;
 mod consumers;
 mod feeds;
+mod lock_changes;
 mod lock_waits;
 mod proposals;
 mod pulls;
@@ -27,6 +28,7 @@ use crate::api::EventOptions;
 use crate::clock::Clock;
 use crate::plant::{self, Plant};
 use crate::shard::channel::DetachedBy;
+use crate::shard::lock_watches::LockWatches;
 use consumers::Consumers;
 use feeds::Feeds;
 use lock_waits::LockWaits;
@@ -48,6 +50,8 @@ pub(super) struct Leading {
     results: ResultWaits,
     /// Waits for locks.
     locks: LockWaits,
+    /// Watchers of locks.
+    lock_watches: Arc<LockWatches>,
     /// Upper limit of waiting pulls, of waits for results, and of those for locks.
     waiting_max: usize,
     /// Attached consumers and their delivery channels.
@@ -75,6 +79,7 @@ impl Leading {
             pulls: Pulls::default(),
             results: ResultWaits::default(),
             locks: LockWaits::default(),
+            lock_watches: LockWatches::new(events.readers),
             waiting_max,
             consumers: Consumers::default(),
             feeds: Feeds::new(events),
@@ -97,7 +102,7 @@ impl Leading {
     /// | a receive, and a wait for a result | `shutting_down` |
     /// | the reader of an attached consumer's channel | [`DetachedBy::ShardEnded`] |
     /// | a reader of events | [`super::feed::Heard::Ended`] |
-    /// | a wait for a change of a document | it looks again |
+    /// | a wait for a change of a document, and a watcher of a lock | it looks again |
     ///
     /// Whoever wants another answer for what is in flight waits until it is applied, as a stop does.
     fn end(&mut self) {
@@ -117,6 +122,7 @@ impl Leading {
         self.pulls.end();
         self.results.end();
         self.locks.end();
+        self.lock_watches.end(|_| true);
         self.consumers.end(by);
         self.feeds.end();
         // Who waits for a change of the former one hears that there will be none.
@@ -137,6 +143,11 @@ impl Leading {
     /// Sender of the revision of the last change of a document.
     pub(super) fn changes(&self) -> &watch::Sender<u64> {
         &self.changes
+    }
+
+    /// Watchers of locks.
+    pub(super) fn lock_watches(&self) -> &Arc<LockWatches> {
+        &self.lock_watches
     }
 
     /// Tells the revision of the last change of a document to those who wait for the next one.
@@ -197,6 +208,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     fn watch_nothing(&mut self) {
         self.engine.watch_ends(false);
         self.engine.watch_events(false);
+        self.engine.watch_locks(false);
     }
 
     /// The leader's part of a step: proposes what is due, ends waits that are over, serves waiting pulls, and

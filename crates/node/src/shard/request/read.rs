@@ -1,5 +1,7 @@
 //! Reads of a shard's state between two batches.
 
+use std::sync::Arc;
+
 use sluice_engine::documents::DocumentView;
 use sluice_engine::outcome::Delivery;
 use sluice_engine::{Engine, Error};
@@ -8,6 +10,7 @@ use tokio::sync::watch;
 
 use crate::shard::ShardFigures;
 use crate::shard::delivery::{Given, read_given};
+use crate::shard::lock_watches::LockWatches;
 use crate::shard::store::Store;
 
 type ReadFn = dyn FnOnce(Result<&mut ShardView<'_>, Error>) + Send;
@@ -26,6 +29,8 @@ pub struct ShardView<'a> {
     pub event_readers: usize,
     /// Revision of the last change of a document, to wait for the next one.
     pub changes: &'a watch::Sender<u64>,
+    /// Watchers of locks.
+    pub lock_watches: &'a Arc<LockWatches>,
     /// Records and batches since start.
     pub figures: ShardFigures,
 }

@@ -10,6 +10,7 @@ use schemars::SchemaGenerator;
 use serde_json::json;
 use sluice_calls::documents::watch;
 use sluice_calls::events::{Event, OfNamespace, OfQueue};
+use sluice_calls::locks::watch::{Event as LockEvent, Wanted as OfLock};
 use sluice_calls::operation::{Hot, Special};
 
 use super::Described;
@@ -80,6 +81,7 @@ fn special(call: Special) -> Description {
         Special::Events => events::events::<OfNamespace, Event>(),
         Special::QueueEvents => events::events::<OfQueue, Event>(),
         Special::DocumentWatch => events::events::<watch::Wanted, watch::Event>(),
+        Special::LockWatch => events::events::<OfLock, LockEvent>(),
         Special::Backup => server::backup(),
         Special::Health => server::health(),
         Special::Ready => server::ready(),
