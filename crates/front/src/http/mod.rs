@@ -25,6 +25,7 @@ mod events;
 pub mod fuzzing;
 mod handlers;
 mod hot;
+mod lines;
 mod openapi;
 mod raw;
 mod raw_options;

@@ -9,6 +9,7 @@ use sluice_calls::{CallError, Read};
 
 use super::codec::query_de::from_query;
 use super::handlers::documents::expect_no_conditions;
+use super::lines;
 use super::route::call::Call;
 use crate::json::Json;
 use crate::json::de::{from_body, from_optional_body};
@@ -43,7 +44,8 @@ pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Respon
         Some(upload) => Source::Body(upload.bytes()),
         None => Source::Query(call.head.uri.query(), call.operation().is(Trait::Stale)),
     };
-    unary::run(&call.permit, &mut HttpCodec { source, path: call.head.uri.path() }).await
+    let has_lines = lines::are_preferred(call.operation(), &call.head.headers);
+    unary::run(&call.permit, &mut HttpCodec { source, path: call.head.uri.path(), has_lines }).await
 }
 
 /// True for a call that other servers let take conditions in headers (RFC 9110 §13), and that has fields for
@@ -65,6 +67,8 @@ enum Source<'b> {
 struct HttpCodec<'b> {
     source: Source<'b>,
     path: &'b str,
+    /// True: the answer is written as lines.
+    has_lines: bool,
 }
 
 impl Codec for HttpCodec<'_> {
@@ -79,7 +83,8 @@ impl Codec for HttpCodec<'_> {
     }
 
     fn write<T: Serialize>(&mut self, done: &Done<T>) -> Result<Response<Body>, CallError> {
-        let mut response = Response::from(Json::of(done)?);
+        let json = Json::of(done)?;
+        let mut response = if self.has_lines { lines::of(json)? } else { Response::from(json) };
         if let Some(name) = &done.made {
             response.extensions_mut().insert(Made(format!("{}/{name}", self.path)));
         }

@@ -51,7 +51,7 @@ impl Weights {
 }
 
 /// The weight among the parameters (§12.4.2), in thousandths: 1000 without one, `None` when malformed.
-fn weight(parameters: &str) -> Option<u16> {
+pub(in crate::http) fn weight(parameters: &str) -> Option<u16> {
     let parameters = parameters.trim();
     if parameters.is_empty() {
         return Some(1_000);

@@ -23,6 +23,8 @@ use http::response::Response;
 use http_body::Body as _;
 use sluice_calls::Operation;
 
+pub(super) use accept::weight;
+
 use crate::net::body::Body;
 use crate::net::compression::{Compression, Compressor};
 use crate::net::context::Context;
