@@ -4,6 +4,7 @@
 mod staged;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -20,7 +21,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::error::CallError;
 use crate::fault::clip;
-pub(crate) use staged::{Change, Place, Seen, Staged};
+use crate::time::now_ms;
+pub(crate) use staged::{Change, Place, Seen, Shown, Staged};
 pub use staged::{Kept, Protocol};
 
 /// Most bytes that one transaction holds: 4 MiB.
@@ -29,10 +31,14 @@ pub(crate) const STAGED_BYTES_MAX: usize = 4 << 20;
 const ALL_BYTES_MAX: usize = 64 << 20;
 /// Most transactions that are open on a node.
 const OPEN_MAX: usize = 10_000;
+/// Most of them that one caller has begun: a quarter.
+const OF_CALLER_MAX: usize = OPEN_MAX / 4;
 /// Time for which one stays open longer whose commit may take effect.
 const CLOSING_STAYS: Duration = Duration::from_secs(60);
 /// Bytes of an id; in text each is two hexadecimal digits.
 const ID_BYTES: usize = 16;
+/// Bytes of the digest in a name.
+const NAME_BYTES: usize = 4;
 
 /// The open transactions of a node.
 #[derive(Clone, Default)]
@@ -40,8 +46,44 @@ pub(crate) struct OpenTransactions(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    open: Mutex<HashMap<String, Arc<Open>>>,
+    open: Mutex<All>,
     bytes: Arc<AtomicUsize>,
+}
+
+/// All of them.
+#[derive(Default)]
+struct All {
+    by_id: HashMap<String, Arc<Open>>,
+    /// Number of those that each caller has begun.
+    of_callers: HashMap<Arc<str>, usize>,
+}
+
+impl All {
+    /// Adds one, unless there are too many.
+    fn insert(&mut self, open: Arc<Open>) -> Result<(), Error> {
+        if self.by_id.len() >= OPEN_MAX {
+            return Err(Error::Overloaded { what: "open transactions", retry_after_ms: 1_000 });
+        }
+        let of_caller = self.of_callers.entry(Arc::clone(&open.about.caller)).or_default();
+        if *of_caller >= OF_CALLER_MAX {
+            let (what, limit) = ("open transactions of one caller", OF_CALLER_MAX as u64);
+            return Err(Error::LimitExceeded { what, limit });
+        }
+        *of_caller += 1;
+        self.by_id.insert(open.id.clone(), open);
+        Ok(())
+    }
+
+    fn remove(&mut self, id: &str) -> Option<Arc<Open>> {
+        let open = self.by_id.remove(id)?;
+        if let Entry::Occupied(mut of_caller) = self.of_callers.entry(Arc::clone(&open.about.caller)) {
+            *of_caller.get_mut() -= 1;
+            if *of_caller.get() == 0 {
+                of_caller.remove();
+            }
+        }
+        Some(open)
+    }
 }
 
 /// A namespace under one leader. Of the next one, transactions are lost, also if that is the same node again.
@@ -52,9 +94,23 @@ pub(crate) struct Led {
     pub(crate) epoch: u64,
 }
 
+/// A transaction as those see it who look: it does not tell the id, by which it is used.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    /// Its name: the time of its beginning and a digest of its id, so that names are in the order of time.
+    pub(crate) name: String,
+    /// Name of who has begun it, as in the audit log.
+    pub(crate) caller: Arc<str>,
+    /// When it was begun, in milliseconds since the Unix epoch.
+    pub(crate) begun_at_ms: u64,
+    /// When it ends, in milliseconds since the Unix epoch.
+    pub(crate) expires_at_ms: u64,
+}
+
 /// A transaction that is open.
 pub(crate) struct Open {
     pub(crate) id: String,
+    pub(crate) about: About,
     of: Led,
     ends_at: Instant,
     /// True from the beginning of a commit on until it is known to have done nothing: it may take effect.
@@ -62,14 +118,23 @@ pub(crate) struct Open {
     /// A commit that has no outcome yet. It goes on when its caller is gone: a repeat gets its outcome.
     pub(crate) in_flight: tokio::sync::Mutex<Option<InFlight>>,
     staged: Arc<tokio::sync::Mutex<Held>>,
+    figures: Arc<Figures>,
     /// Ends it when its time is over.
     end: Mutex<Option<AbortHandle>>,
+}
+
+/// Figures of what is staged, for those who look while a call works on it.
+#[derive(Default)]
+pub(crate) struct Figures {
+    pub(crate) operations: AtomicUsize,
+    pub(crate) bytes: AtomicUsize,
 }
 
 /// The staged operations, and the memory of them.
 pub(crate) struct Held {
     pub(crate) staged: Staged,
     bytes: usize,
+    figures: Arc<Figures>,
     of_all: Arc<AtomicUsize>,
 }
 
@@ -82,12 +147,12 @@ pub(crate) struct InFlight {
 
 impl fmt::Debug for OpenTransactions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenTransactions").field("open", &self.0.open().len()).finish_non_exhaustive()
+        f.debug_struct("OpenTransactions").field("open", &self.0.open().by_id.len()).finish_non_exhaustive()
     }
 }
 
 impl Shared {
-    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<Open>>> {
+    fn open(&self) -> MutexGuard<'_, All> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -96,29 +161,27 @@ impl OpenTransactions {
     /// Begins a transaction that is open for `ttl`.
     ///
     /// # Errors
-    /// `overloaded`: too many are open; `internal`: the system has no random bytes.
-    pub(crate) fn begin(&self, of: Led, ttl: Duration) -> Result<Arc<Open>, Error> {
+    /// `overloaded`: too many are open; `limit_exceeded`: too many of this caller; `internal`: the system has
+    /// no random bytes.
+    pub(crate) fn begin(&self, of: Led, ttl: Duration, caller: &str) -> Result<Arc<Open>, Error> {
         let mut bytes = [0; ID_BYTES];
         let no_bytes = |_| Error::Internal { reason: "the system has no random bytes".into() };
         SystemRandom::new().fill(&mut bytes).map_err(no_bytes)?;
         let of_all = Arc::clone(&self.0.bytes);
-        let held = Held { staged: Staged::default(), bytes: 0, of_all };
+        let figures = Arc::new(Figures::default());
+        let held = Held { staged: Staged::default(), bytes: 0, figures: Arc::clone(&figures), of_all };
         let open = Arc::new(Open {
             id: HEXLOWER.encode(&bytes),
+            about: About::new(&bytes, caller, ttl),
             of,
             ends_at: Instant::now() + ttl,
             is_closing: AtomicBool::new(false),
             in_flight: tokio::sync::Mutex::default(),
             staged: Arc::new(tokio::sync::Mutex::new(held)),
+            figures,
             end: Mutex::default(),
         });
-        {
-            let mut all = self.0.open();
-            if all.len() >= OPEN_MAX {
-                return Err(Error::Overloaded { what: "open transactions", retry_after_ms: 1_000 });
-            }
-            all.insert(open.id.clone(), Arc::clone(&open));
-        }
+        self.0.open().insert(Arc::clone(&open))?;
         let (shared, id) = (Arc::downgrade(&self.0), open.id.clone());
         let end = tokio::spawn(end_after(ttl, shared, id)).abort_handle();
         *open.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
@@ -130,9 +193,32 @@ impl OpenTransactions {
     /// # Errors
     /// `transaction_lost`: it is not open here.
     pub(crate) fn find(&self, namespace: NamespaceId, id: &str) -> Result<Arc<Open>, CallError> {
-        let found = self.0.open().get(id).cloned();
+        let found = self.0.open().by_id.get(id).cloned();
         let found = found.filter(|open| open.of.namespace == namespace && open.is_there());
         found.ok_or_else(|| lost(id))
+    }
+
+    /// Transactions that are open under a leader, by name after `after`, at most `limit`.
+    pub(crate) fn list(&self, of: Led, after: Option<&str>, limit: usize) -> Vec<Arc<Open>> {
+        let is_behind = |open: &&Arc<Open>| after.is_none_or(|after| open.about.name.as_str() > after);
+        let all = self.0.open();
+        let of_leader = all.by_id.values().filter(|open| open.of == of && open.is_there());
+        let mut found: Vec<_> = of_leader.filter(is_behind).cloned().collect();
+        drop(all);
+        found.sort_unstable_by(|one, other| one.about.name.cmp(&other.about.name));
+        found.truncate(limit);
+        found
+    }
+
+    /// The open transaction with a name.
+    ///
+    /// # Errors
+    /// `transaction_lost`: there is none.
+    pub(crate) fn named(&self, of: Led, name: &str) -> Result<Arc<Open>, CallError> {
+        let all = self.0.open();
+        let is_it = |open: &&Arc<Open>| open.about.name == name && open.of == of && open.is_there();
+        let found = all.by_id.values().find(is_it).cloned();
+        found.ok_or_else(|| lost(name))
     }
 
     /// Ends a transaction; nothing if it has ended.
@@ -146,14 +232,14 @@ impl OpenTransactions {
 
     /// True if a transaction has not ended.
     fn is_open(&self, id: &str) -> bool {
-        self.0.open().contains_key(id)
+        self.0.open().by_id.contains_key(id)
     }
 }
 
 /// Waits, and ends a transaction; one whose commit may take effect stays for a while, for a repeat.
 async fn end_after(ttl: Duration, shared: Weak<Shared>, id: String) {
     sleep(ttl).await;
-    let find = || shared.upgrade().and_then(|shared| shared.open().get(&id).cloned());
+    let find = || shared.upgrade().and_then(|shared| shared.open().by_id.get(&id).cloned());
     if find().is_some_and(|open| open.is_closing()) {
         sleep(CLOSING_STAYS).await;
     }
@@ -173,7 +259,23 @@ pub(crate) fn lost(id: &str) -> CallError {
     CallError::new("transaction_lost", message).with(|it| it.text("transaction", &id))
 }
 
+impl About {
+    fn new(id: &[u8], caller: &str, ttl: Duration) -> About {
+        let begun_at_ms = now_ms();
+        let digest = ring::digest::digest(&ring::digest::SHA256, id);
+        let expires_at_ms = begun_at_ms + ttl.as_millis() as u64;
+        let name = format!("{begun_at_ms:011x}-{}", HEXLOWER.encode(&digest.as_ref()[..NAME_BYTES]));
+        About { name, caller: caller.into(), begun_at_ms, expires_at_ms }
+    }
+}
+
 impl Open {
+    /// Number of operations, and of bytes, that are staged.
+    pub(crate) fn figures(&self) -> (usize, usize) {
+        let Figures { operations, bytes } = &*self.figures;
+        (operations.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed))
+    }
+
     fn is_there(&self) -> bool {
         self.ends_at > Instant::now() || self.is_closing()
     }
@@ -233,6 +335,8 @@ impl Held {
         }
         self.of_all.fetch_sub(self.bytes.saturating_sub(bytes), Ordering::Relaxed);
         self.bytes = bytes;
+        self.figures.operations.store(staged.operations.len(), Ordering::Relaxed);
+        self.figures.bytes.store(bytes, Ordering::Relaxed);
         self.staged = staged;
         Ok(())
     }
@@ -263,8 +367,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_ends_with_its_time_and_gives_its_memory_back() {
         let all = OpenTransactions::default();
-        let open = all.begin(LED, Duration::from_secs(5)).unwrap();
-        let other = all.begin(LED, Duration::from_secs(50)).unwrap();
+        let open = all.begin(LED, Duration::from_secs(5), "ann").unwrap();
+        let other = all.begin(LED, Duration::from_secs(50), "ann").unwrap();
         open.lock(&all).await.unwrap().replace(Staged::of_bytes(1_000)).unwrap();
         assert_eq!(all.0.bytes.load(Ordering::Relaxed), 1_000);
         assert!(all.find(NamespaceId(7), &open.id).is_err(), "of another namespace");
@@ -288,7 +392,7 @@ mod tests {
         let all = OpenTransactions::default();
         let mut held = Vec::new();
         for _ in 0..ALL_BYTES_MAX / STAGED_BYTES_MAX {
-            let open = all.begin(LED, Duration::from_secs(50)).unwrap();
+            let open = all.begin(LED, Duration::from_secs(50), "ann").unwrap();
             let mut one = open.lock(&all).await.unwrap();
             let too_large = one.replace(Staged::of_bytes(STAGED_BYTES_MAX + 1)).unwrap_err();
             assert_eq!(too_large.code(), "batch_too_large");
@@ -296,11 +400,34 @@ mod tests {
             drop(one);
             held.push(open);
         }
-        let open = all.begin(LED, Duration::from_secs(50)).unwrap();
+        let open = all.begin(LED, Duration::from_secs(50), "ann").unwrap();
         let mut one = open.lock(&all).await.unwrap();
         assert_eq!(one.replace(Staged::of_bytes(1)).unwrap_err().code(), "overloaded");
         held[0].lock(&all).await.unwrap().replace(Staged::of_bytes(5)).unwrap();
         one.replace(Staged::of_bytes(1)).unwrap();
         assert_eq!(all.0.bytes.load(Ordering::Relaxed), ALL_BYTES_MAX - STAGED_BYTES_MAX + 6);
+    }
+
+    #[tokio::test]
+    async fn a_caller_has_a_part_of_all_and_others_the_rest() {
+        let all = OpenTransactions::default();
+        let ttl = Duration::from_secs(50);
+        let first = all.begin(LED, ttl, "ann").unwrap();
+        for _ in 1..OF_CALLER_MAX {
+            all.begin(LED, ttl, "ann").unwrap();
+        }
+        assert_eq!(all.begin(LED, ttl, "ann").err().unwrap().code(), "limit_exceeded");
+        all.begin(LED, ttl, "bob").unwrap();
+        all.end(&first.id);
+        all.begin(LED, ttl, "ann").unwrap();
+        let names = |after, limit| -> Vec<String> {
+            all.list(LED, after, limit).iter().map(|open| open.about.name.clone()).collect()
+        };
+        let every = names(None, usize::MAX);
+        assert!(every.len() == OF_CALLER_MAX + 1 && every.is_sorted());
+        assert_eq!(names(Some(&every[9]), 5), every[10..15]);
+        assert!(all.list(Led { epoch: 2, ..LED }, None, 1).is_empty());
+        assert_eq!(all.named(LED, &every[7]).unwrap().about.name, every[7]);
+        assert!(all.named(LED, &first.about.name).is_err() && all.named(LED, &first.id).is_err());
     }
 }

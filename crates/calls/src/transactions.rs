@@ -30,8 +30,8 @@ use crate::permit::Permit;
 
 pub use crate::open_transactions::{Kept, Protocol};
 pub use open::{
-    Begin, Begun, Close, Closing, KeyedGet, Rollback, Stage, StageResult, StageResults, StagedDocument,
-    close, stage,
+    Begin, Begun, Break, Close, Closing, KeyedGet, List, Rollback, Show, Stage, StageResult, StageResults,
+    StagedDocument, StagedOperation, close, stage,
 };
 
 /// Operations to do together. Fronts decode it by hand.

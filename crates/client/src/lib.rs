@@ -123,7 +123,10 @@ pub use sluice_proto::v1;
 pub use stop::Stop;
 pub use stored::{Attempt, Awaited, Progress, Stored, StoredPage};
 pub use tls_fault::TlsFault;
-pub use transactions::{Begun, Committed, OperationResult, StageResult, StagedDocument, Transaction};
+pub use transactions::{
+    Begun, Committed, OpenTransaction, OperationResult, StageResult, StagedDocument, StagedOperation,
+    Transaction,
+};
 pub use transport::Download;
 pub use types::{
     Backoff, BackoffKind, Counts, ErrorBody, FilesUse, KeyUse, Keys, Namespace, OnExpire, OrderingRetry,

@@ -188,6 +188,43 @@ pub struct Begun {
     pub expires_at_ms: u64,
 }
 
+/// An open transaction as those see it who look at all of a namespace.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct OpenTransaction {
+    /// Its name for operators; not the id, by which its caller uses it.
+    pub name: String,
+    /// Name of who has begun it.
+    pub caller: String,
+    /// When it was begun, in milliseconds since the Unix epoch.
+    pub begun_at_ms: u64,
+    /// When it is rolled back unless it has ended, in milliseconds since the Unix epoch.
+    pub expires_at_ms: u64,
+    /// Number of operations that are staged.
+    pub operation_count: u64,
+    /// Memory that it takes, in bytes.
+    pub bytes: u64,
+    /// True while its commit may take effect: then it cannot be rolled back.
+    pub committing: bool,
+    /// The operations in their order, without contents; empty in a list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<StagedOperation>,
+    /// Fields of a newer server that this client does not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// An operation that is staged in an open transaction, without what it carries.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StagedOperation {
+    /// `send`, `settle`, `put`, `delete`, `check`, `acquire` or `release`; a patch is a put by then.
+    pub operation: String,
+    /// The queue of a send, the id of the message that is settled, or keys; empty of a release.
+    pub about: Vec<String>,
+    /// Length of the content that a put writes, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_bytes: Option<u64>,
+}
+
 /// Result of an operation that is staged in an open transaction: nothing but of a read.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct StageResult {

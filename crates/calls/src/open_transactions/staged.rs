@@ -67,9 +67,26 @@ pub(crate) enum Place {
         request: usize,
         /// The place of the operation in it.
         at: usize,
+        /// The operation, for those who look.
+        shown: Shown,
     },
     /// The change of the document with this key.
     Document(String),
+}
+
+/// An operation for those who look: its subject, without what it carries.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Shown {
+    /// Its name in requests.
+    pub(crate) name: &'static str,
+    /// The queue, the message, or the keys.
+    pub(crate) about: Vec<String>,
+}
+
+impl Shown {
+    fn bytes(&self) -> usize {
+        self.about.iter().map(String::len).sum()
+    }
 }
 
 /// A document as a transaction sees it.
@@ -117,7 +134,11 @@ impl Staged {
             Some(Change::Put { blob, .. }) => key.len() + blob.len() + EACH_BYTES,
             Some(Change::Delete) | None => key.len() + EACH_BYTES,
         });
-        requests + documents.sum::<usize>() + self.operations.len() * EACH_BYTES
+        let operations = self.operations.iter().map(|place| match place {
+            Place::Request { shown, .. } => shown.bytes() + EACH_BYTES,
+            Place::Document(_) => EACH_BYTES,
+        });
+        requests + documents.sum::<usize>() + operations.sum::<usize>()
     }
 
     /// Number of operations that its commit has: also those that check what was only read.
@@ -139,8 +160,30 @@ impl Staged {
     }
 
     /// Stages an operation of the request that is kept next.
-    pub(crate) fn stage(&mut self, at: usize) {
-        self.operations.push(Place::Request { request: self.requests.len(), at });
+    pub(crate) fn stage(&mut self, at: usize, shown: Shown) {
+        self.operations.push(Place::Request { request: self.requests.len(), at, shown });
+    }
+
+    /// The operations in their order, for those who look, and how many bytes a document that they write has.
+    /// Those that check what was only read are the last.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = (Shown, Option<usize>)> + '_ {
+        let of_document = |key: &String| {
+            let change = self.documents.get(key).and_then(|seen| seen.change.as_ref());
+            let (name, bytes) = match change {
+                Some(put @ Change::Put { .. }) => ("put", put.content().map(|content| content.payload.len())),
+                Some(Change::Delete) => ("delete", None),
+                None => ("check", None),
+            };
+            (Shown { name, about: vec![key.clone()] }, bytes)
+        };
+        let staged = self.operations.iter().map(move |place| match place {
+            Place::Request { shown, .. } => (shown.clone(), None),
+            Place::Document(key) => of_document(key),
+        });
+        let is_read = |key: &&String| {
+            !self.operations.iter().any(|place| matches!(place, Place::Document(of) if of == *key))
+        };
+        staged.chain(self.documents.keys().filter(is_read).map(of_document))
     }
 
     /// The document of a key, as it is seen.

@@ -518,6 +518,15 @@ operations! {
     /// Roll a transaction back: nothing of it is done.
     TransactionRollback "transaction_rollback" in "transactions": Namespaced Open Namespace []
         Post V1 ["transactions" / "{transaction}" / "rollback"] "Transactions/Rollback" => transactions::Rollback;
+    /// List the open transactions of a namespace, the oldest first.
+    OpenTransactionList "open_transaction_list" in "transactions": Namespaced Observe Namespace [Long]
+        Get V1 ["open-transactions"] "Transactions/ListOpen" => transactions::List;
+    /// Show an open transaction with its operations, without contents.
+    OpenTransactionShow "open_transaction_show" in "transactions": Namespaced Observe Namespace [Long]
+        Get V1 ["open-transactions" / "{name}"] "Transactions/ShowOpen" => transactions::Show;
+    /// Roll an open transaction back, whoever has begun it.
+    OpenTransactionBreak "open_transaction_break" in "transactions": Namespaced Operate Namespace []
+        Delete V1 ["open-transactions" / "{name}"] "Transactions/BreakOpen" => transactions::Break;
     /// Show who the caller is to this server, and what they may do.
     WhoAmI "whoami" in "access": Server Open Server []
         Get V1 ["whoami"] => tokens::WhoAmI;

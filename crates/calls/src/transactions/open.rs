@@ -3,6 +3,7 @@
 //! that those which it has read are still as they were.
 
 mod close;
+mod looking;
 mod stage;
 
 use std::sync::Arc;
@@ -19,10 +20,10 @@ use crate::error::CallError;
 use crate::hot::AT_MS_EXAMPLE;
 use crate::open_transactions::{Held, Led, Open};
 use crate::permit::Permit;
-use crate::time::now_ms;
 use crate::value::{Nothing, Within};
 
 pub use close::{Close, Closing, close};
+pub use looking::{Break, List, Show, StagedOperation};
 pub use stage::{KeyedGet, Stage, StageResult, StageResults, StagedDocument, stage};
 
 /// Longest time for which a transaction is open, in milliseconds: 30 minutes.
@@ -59,8 +60,9 @@ impl Unary for Begin {
         allow_some(permit)?;
         let ttl_ms = self.ttl_ms.map_or(TTL_MS, Within::get);
         let all = permit.calls().open_transactions();
-        let open = all.begin(led(permit).await?, Duration::from_millis(ttl_ms))?;
-        Ok(Begun { transaction: open.id.clone(), expires_at_ms: now_ms() + ttl_ms }.into())
+        let ttl = Duration::from_millis(ttl_ms);
+        let open = all.begin(led(permit).await?, ttl, permit.caller().name())?;
+        Ok(Begun { transaction: open.id.clone(), expires_at_ms: open.about.expires_at_ms }.into())
     }
 }
 

@@ -10,7 +10,7 @@ use crate::client::{Client, encoded};
 use crate::encode::millis;
 use crate::error::ClientError;
 use crate::retry::Safety;
-use crate::transactions::{Begun, Committed, StageResult, Transaction};
+use crate::transactions::{Begun, Committed, OpenTransaction, StageResult, Transaction};
 use crate::types::parse;
 
 impl Client {
@@ -73,6 +73,28 @@ impl Client {
     pub async fn transaction_rollback(&self, transaction: &str) -> Result<(), ClientError> {
         let call = self.call(Method::POST, self.open_path(transaction, "rollback"), "");
         self.run(call, Safety::Once).await.map(|_| ())
+    }
+
+    /// All open transactions of the namespace, the oldest first.
+    pub async fn open_transactions(&self) -> Result<Vec<OpenTransaction>, ClientError> {
+        self.all_of("open-transactions", "").await
+    }
+
+    /// An open transaction of this name, with its operations.
+    ///
+    /// # Errors
+    /// `transaction_lost`: there is none.
+    pub async fn open_transaction(&self, name: &str) -> Result<OpenTransaction, ClientError> {
+        self.look(self.path(&format!("/open-transactions/{}", encoded(name)))).await
+    }
+
+    /// Rolls an open transaction of this name back, whoever has begun it.
+    ///
+    /// # Errors
+    /// `transaction_lost`: there is none. `wrong_state`: its commit may take effect.
+    pub async fn open_transaction_break(&self, name: &str) -> Result<(), ClientError> {
+        let path = self.path(&format!("/open-transactions/{}", encoded(name)));
+        self.run(self.call(Method::DELETE, path, ""), Safety::Once).await.map(|_| ())
     }
 
     fn open_path(&self, transaction: &str, rest: &str) -> String {

@@ -18,7 +18,8 @@ struct Page<T> {
         alias = "limits",
         alias = "locks",
         alias = "queues",
-        alias = "schedules"
+        alias = "schedules",
+        alias = "transactions"
     )]
     entries: Vec<T>,
     next: Option<String>,

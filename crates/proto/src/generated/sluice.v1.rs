@@ -1962,6 +1962,85 @@ pub struct RollbackTransactionRequest {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RollbackTransactionResponse {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListOpenTransactionsRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// `next` of the page before.
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub after: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Maximum number of entries of the page; default 100.
+    #[prost(uint32, optional, tag = "3")]
+    pub limit: ::core::option::Option<u32>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListOpenTransactionsResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub transactions: ::prost::alloc::vec::Vec<OpenTransaction>,
+    /// Continue after this name; empty on the last page.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub next: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ShowOpenTransactionRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// The name.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub name: ::prost::bytes::Bytes,
+}
+/// A transaction that is open.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct OpenTransaction {
+    /// Its name for operators; not the id, by which its caller uses it.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub name: ::prost::bytes::Bytes,
+    /// Name of who has begun it.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub caller: ::prost::bytes::Bytes,
+    #[prost(uint64, tag = "3")]
+    pub begun_at_ms: u64,
+    /// Time at which it is rolled back unless it has ended.
+    #[prost(uint64, tag = "4")]
+    pub expires_at_ms: u64,
+    /// Number of operations that are staged.
+    #[prost(uint64, tag = "5")]
+    pub operation_count: u64,
+    /// Memory that it takes.
+    #[prost(uint64, tag = "6")]
+    pub bytes: u64,
+    /// Whether its commit may take effect: then it cannot be rolled back.
+    #[prost(bool, tag = "7")]
+    pub committing: bool,
+    /// The operations in their order, without contents. Set by ShowOpen only.
+    #[prost(message, repeated, tag = "8")]
+    pub operations: ::prost::alloc::vec::Vec<StagedOperation>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StagedOperation {
+    /// `send`, `settle`, `put`, `delete`, `check`, `acquire` or `release`; a patch is a put by then.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub operation: ::prost::bytes::Bytes,
+    /// The queue of a send, the id of the message that is settled, or keys; empty of a release.
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    pub about: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Length of the content that a put writes.
+    #[prost(uint64, optional, tag = "3")]
+    pub content_bytes: ::core::option::Option<u64>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BreakOpenTransactionRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// The name.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub name: ::prost::bytes::Bytes,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BreakOpenTransactionResponse {}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CommitTransactionResponse {
     /// One for each operation, in order.

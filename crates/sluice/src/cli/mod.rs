@@ -46,6 +46,7 @@ mod status;
 mod suggest;
 mod token;
 mod txn;
+mod txn_open;
 
 use std::future::Future;
 use std::process::ExitCode;

@@ -9,9 +9,10 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use sluice_client::{Committed, OperationResult, StageResult, StagedDocument};
 
+use super::confirm::Confirmation;
 use super::connect::ServerFlags;
 use super::format::size;
-use super::{CliError, Out, Result, duration};
+use super::{CliError, Out, Result, duration, txn_open};
 use crate::connect::{TRANSACTION, WORK_TRANSACTION};
 
 /// Longest transaction in bytes; a longer one is refused before it fills the memory.
@@ -32,9 +33,16 @@ pub(crate) enum TxnVerb {
     /// Stage operations in an open transaction, and read documents as it sees them.
     Stage(StageArgs),
     /// Roll an open transaction back: nothing of it is done.
-    Rollback {
+    Rollback(RollbackArgs),
+    /// List the open transactions of a namespace, the oldest first.
+    List {
         #[command(flatten)]
-        open: OpenFlag,
+        server: ServerFlags,
+    },
+    /// Show an open transaction with its operations, without contents.
+    Show {
+        /// Name of the transaction, as `sluice txn list` prints it.
+        name: String,
         #[command(flatten)]
         server: ServerFlags,
     },
@@ -84,6 +92,29 @@ pub(crate) struct CommitArgs {
     server: ServerFlags,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  sluice txn rollback --transaction $SLUICE_TRANSACTION\n  \
+    sluice txn rollback 01ba4f2c3d8-5a0c41e7 --yes\n\n\
+    Who has begun a transaction rolls it back by its id. An operator, who does not know that, names one of\n\
+    `sluice txn list`.")]
+pub(crate) struct RollbackArgs {
+    /// Name of another\'s transaction, as `sluice txn list` prints it.
+    name: Option<String>,
+    /// Id of the transaction, as `sluice txn begin` has printed it.
+    #[arg(
+        long,
+        value_name = "ID",
+        env = TRANSACTION,
+        hide_env_values = true,
+        required_unless_present = "name"
+    )]
+    transaction: Option<String>,
+    #[command(flatten)]
+    confirm: Confirmation,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
 pub(super) async fn run(verb: TxnVerb, out: Out) -> Result<u8> {
     match verb {
         TxnVerb::Commit(args) => commit(&args, out).await?,
@@ -98,15 +129,30 @@ pub(super) async fn run(verb: TxnVerb, out: Out) -> Result<u8> {
             let results = connection.client.transaction_stage_json(&args.open.transaction, body).await;
             out.list(&results.map_err(|e| connection.error(&e))?, read)?;
         }
-        TxnVerb::Rollback { open, server } => {
-            expect_own(&open.transaction)?;
-            let connection = server.connect()?;
-            let done = connection.client.transaction_rollback(&open.transaction).await;
-            done.map_err(|e| connection.error(&e))?;
-            out.show(&json!({}), |_| "rolled back\n".to_owned())?;
-        }
+        TxnVerb::Rollback(args) => roll_back(args, out).await?,
+        TxnVerb::List { server } => txn_open::list(&server, out).await?,
+        TxnVerb::Show { name, server } => txn_open::show(&name, &server, out).await?,
     }
     Ok(0)
+}
+
+/// Rolls the transaction back that is named, or else the one of the caller.
+async fn roll_back(args: RollbackArgs, out: Out) -> Result<()> {
+    let RollbackArgs { name, transaction, confirm, server } = args;
+    let connection = server.connect()?;
+    let done = match (&name, &transaction) {
+        (Some(name), _) => {
+            confirm.ask(&format!("Rolling back transaction {name}"))?;
+            connection.client.open_transaction_break(name).await
+        }
+        (None, own) => {
+            let own = own.as_deref().unwrap_or_default();
+            expect_own(own)?;
+            connection.client.transaction_rollback(own).await
+        }
+    };
+    done.map_err(|e| connection.error(&e))?;
+    out.show(&json!({}), |_| "rolled back\n".to_owned())
 }
 
 async fn commit(args: &CommitArgs, out: Out) -> Result<()> {

@@ -169,7 +169,7 @@ fn may_go_better(error: &CallError) -> bool {
 /// The operations of requests, in the order in which they were staged.
 fn requested<'r>(staged: &Staged, read: &[Vec<Operation<'r>>]) -> Result<Vec<Operation<'r>>, CallError> {
     let places = staged.operations.iter().filter_map(|place| match place {
-        Place::Request { request, at } => Some((*request, *at)),
+        Place::Request { request, at, .. } => Some((*request, *at)),
         Place::Document(_) => None,
     });
     let gone = || Error::Internal { reason: "a staged operation is not read as it was".into() };

@@ -16,7 +16,7 @@ use crate::documents::patch::{KeyedPatch, patched};
 use crate::documents::{KeyedCheck, KeyedDelete, KeyedPut, read_key, text_bytes};
 use crate::error::CallError;
 use crate::fault::Fault;
-use crate::open_transactions::{Change, Kept, Staged, staged_at_most};
+use crate::open_transactions::{Change, Kept, Shown, Staged, staged_at_most};
 use crate::payload::{Content, Headers, Octets, Text};
 use crate::permit::Permit;
 
@@ -136,7 +136,7 @@ impl Staging<'_, '_> {
         match operation {
             Operation::Send(_) | Operation::Settle(_) | Operation::Acquire(_) | Operation::Release(_) => {
                 self.check_alone(operation)?;
-                self.staged.stage(at);
+                self.staged.stage(at, shown(operation));
                 self.is_request_kept = true;
             }
             Operation::Get(get) => return self.get(key_of(get.key.as_ref())?).await,
@@ -290,6 +290,25 @@ impl Staging<'_, '_> {
         self.look(key, false).await?;
         self.staged.see(key).expect(key, when)
     }
+}
+
+/// An operation on messages or locks, for those who look.
+fn shown(operation: &Operation<'_>) -> Shown {
+    let about = match operation {
+        Operation::Send(message) => vec![message.queue.to_owned()],
+        Operation::Settle(settle) => vec![settle.receipt.id.to_string()],
+        Operation::Acquire(acquire) => {
+            acquire.keys().unwrap_or_default().into_iter().map(str::to_owned).collect()
+        }
+        // The token of a grant is a secret; documents have places of their own.
+        Operation::Release(_)
+        | Operation::Put(_)
+        | Operation::Patch(_)
+        | Operation::Delete(_)
+        | Operation::Check(_)
+        | Operation::Get(_) => Vec::new(),
+    };
+    Shown { name: operation.name(), about }
 }
 
 /// A document as a transaction sees it.
