@@ -1,9 +1,10 @@
 //! Commands of the engine. A command is borrowed from its caller, written once into the log by
 //! [`Command::encode`], and read back from the log's bytes, without copying, when it is applied.
 
+pub use crate::attachments::{AttachmentCommit, AttachmentDelete, UploadChunk};
 use crate::change::Change;
 pub use crate::documents::{DocumentCheck, DocumentDelete, DocumentPut};
-use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey};
+use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey, UploadId};
 pub use crate::indexes::IndexFill;
 pub use crate::item::{Deliver, SendItem};
 use crate::limit::LimitRules;
@@ -318,6 +319,30 @@ pub enum Command<'a> {
     },
     /// See [`IndexFill`].
     IndexFill(IndexFill<'a>),
+    /// Begins an upload for an attachment of a document, which need not be there yet.
+    UploadBegin {
+        /// Namespace of the document.
+        namespace: NamespaceId,
+        /// Key of the document.
+        key: &'a str,
+        /// Name of the attachment: 1 to [`crate::limits::ATTACHMENT_NAME_BYTES_MAX`] bytes.
+        name: &'a str,
+        /// Media type; empty: unstated.
+        content_type: &'a str,
+    },
+    /// See [`UploadChunk`].
+    UploadChunk(UploadChunk<'a>),
+    /// Ends an upload; its bytes are let go of.
+    UploadEnd {
+        /// Namespace of the upload.
+        namespace: NamespaceId,
+        /// The upload.
+        upload: UploadId,
+    },
+    /// See [`AttachmentCommit`].
+    AttachmentCommit(AttachmentCommit<'a>),
+    /// See [`AttachmentDelete`].
+    AttachmentDelete(AttachmentDelete<'a>),
     /// See [`Transaction`].
     Transaction(Transaction<'a>),
     /// Holds a message whose payload could not be read back; proposed by the node.

@@ -204,6 +204,26 @@ errors! {
     DocumentChanged { key: String, version: u64 } "version_mismatch" Caller
         "document {key:?} is not changed, since it {is}: read it, and decide again",
         is = versioned(*version);
+    /// No attachment of a document has this name.
+    AttachmentNotFound { key: String, name: String } "attachment_not_found" Caller
+        "document {key:?} has no attachment {name:?}: it was never attached, or was deleted";
+    /// An attachment is not as its writer expects.
+    AttachmentChanged { key: String, name: String, version: u64 } "version_mismatch" Caller
+        "attachment {name:?} of document {key:?} is not changed, since it {is}: look at it, and decide again",
+        is = versioned(*version);
+    /// No upload with this id.
+    UploadNotFound { upload: String } "upload_not_found" Caller
+        "there is no upload {upload} for this attachment: it was never begun, was committed or ended, or no chunk came \
+         within an hour: begin another one";
+    /// A chunk does not follow the bytes that are there.
+    UploadOffset { offset: u64, expected: u64 } "upload_offset" Caller
+        "a chunk at offset {offset} does not follow: the upload has {expected} bytes, go on with offset {expected}";
+    /// An upload has another length than its commit tells.
+    UploadIncomplete { bytes: u64, expected: u64 } "upload_incomplete" Caller
+        "the upload has {bytes} bytes, and {expected} are expected: send the rest from offset {bytes} on, or begin again";
+    /// The bytes of an upload are others than its commit tells.
+    DigestMismatch { found: String, expected: String } "digest_mismatch" Caller
+        "the SHA-256 of the bytes that came is {found}, and {expected} is expected: nothing was attached, upload again";
     /// The message was cancelled while it was leased: stop working on it, and settle it in any way.
     Cancelled { receipt: String } "cancelled" Caller
         "the message behind receipt {receipt} was cancelled: stop working on it and settle it in any way";
@@ -266,6 +286,9 @@ errors! {
     /// A document's content did not verify when it was read back.
     DocumentDamaged { key: String, version: u64 } "payload_damaged" Operator
         "the stored content of version {version} of document {key:?} is damaged: write it anew, and run `sluice check`";
+    /// A chunk of an attachment did not verify when it was read back.
+    AttachmentDamaged { key: String, name: String } "payload_damaged" Operator
+        "a stored chunk of attachment {name:?} of document {key:?} is damaged: upload it anew, and run `sluice check`";
     /// A bug of ours, caught.
     Internal { reason: String } "internal" Us "internal error: {reason}: please report it";
 }

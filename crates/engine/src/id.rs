@@ -112,6 +112,43 @@ pub struct LockTicket {
     pub(crate) slot: u32,
 }
 
+/// An upload: later ones have larger numbers, and their printed forms sort as the numbers do. Printed as 20
+/// lower-case base32hex characters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct UploadId {
+    /// The number, of the same sequence as fencing tokens.
+    pub number: u64,
+    /// Place of the upload in the state.
+    pub(crate) slot: u32,
+}
+
+impl fmt::Display for UploadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bytes = [0; 12];
+        bytes[..8].copy_from_slice(&self.number.to_be_bytes());
+        bytes[8..].copy_from_slice(&self.slot.to_be_bytes());
+        let text: [u8; 20] = encode_base32hex(bytes);
+        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
+impl FromStr for UploadId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let invalid = || {
+            let given = clip(text);
+            let expected = "expected 20 characters of 0-9 a-v, as given when it was begun";
+            let reason = format!("{given:?} is not the id of an upload: {expected}");
+            Error::InvalidArgument { field: "upload".to_owned(), reason }
+        };
+        let bytes = decode_base32hex::<12, 20>(text.as_bytes()).ok_or_else(invalid)?;
+        let (number, slot) = bytes.split_first_chunk::<8>().ok_or_else(invalid)?;
+        let slot = slot.first_chunk::<4>().ok_or_else(invalid)?;
+        Ok(UploadId { number: u64::from_be_bytes(*number), slot: u32::from_be_bytes(*slot) })
+    }
+}
+
 /// The secret of a log from which the tags of receipts are made; all zero: none yet. It is a record of the
 /// log, so that receipts survive restarts.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -389,6 +426,7 @@ mod tests {
         assert!(earlier.to_string() < later.to_string());
         for bad in ["", "0", &"w".repeat(32), &"0".repeat(33)] {
             assert!(bad.parse::<LockToken>().is_err(), "{bad}");
+            assert!(bad.parse::<UploadId>().is_err(), "{bad}");
         }
     }
 }

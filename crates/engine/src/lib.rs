@@ -11,6 +11,7 @@
 //! Words that all folders share: [`command`] what can be asked of the engine, [`outcome`] and [`event`] what
 //! an apply gives, [`query`] and [`flow`] what reads give, [`blob`] content type, headers and payload as one
 //! blob, [`item`] a message to send, [`change`] changes to messages, [`locks`] locks,
+//! [`attachments`] attachments of documents,
 //! [`settings`], [`limit`] and [`limits`], [`error`] every error, [`id`] ids, numbers and receipts.
 //!
 //! Folders, each using only those before it: `store` containers, `core` what modules share, `queue` the
@@ -19,6 +20,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod attachments;
 pub mod blob;
 pub mod change;
 pub mod command;
@@ -73,5 +75,5 @@ pub const BEHAVIOUR_VERSION: u16 = 13;
 /// |---|---|
 /// | 11 | consumers are attached with their grace period, which a new epoch gives them |
 /// | 12 | snapshots tell the version in force |
-/// | 13 | locks, documents and transactions |
+/// | 13 | locks, documents, attachments and transactions |
 pub const BEHAVIOUR_OLDEST: u16 = 11;

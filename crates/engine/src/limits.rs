@@ -74,6 +74,26 @@ pub const FILLED_DOCUMENTS_MAX: usize = 200;
 pub const FILLED_TERMS_MAX: usize = 1_024;
 /// Most terms in a shard.
 pub const TERMS_MAX: u32 = 100_000_000;
+/// Longest name of an attachment, in bytes: that of a key.
+pub const ATTACHMENT_NAME_BYTES_MAX: usize = DOCUMENT_KEY_BYTES_MAX;
+/// Largest attachment, in bytes: 5 GiB.
+pub const ATTACHMENT_BYTES_MAX: u64 = 5 << 30;
+/// Most attachments of a document.
+pub const DOCUMENT_ATTACHMENTS_MAX: u32 = 1_000;
+/// Most attachments of one shard.
+pub const ATTACHMENTS_MAX: u32 = 10_000_000;
+/// Most uploads of one shard at a time.
+pub const UPLOADS_MAX: u32 = 10_000;
+/// Time after which an upload to which no chunk comes is gone, in milliseconds: an hour.
+pub const UPLOAD_IDLE_MS: u64 = 3_600_000;
+/// Largest chunk of an upload, in bytes: 1 MiB.
+pub const UPLOAD_CHUNK_BYTES_MAX: usize = 1 << 20;
+/// Most chunks of an upload: three times as many as the largest attachment needs.
+pub const UPLOAD_CHUNKS_MAX: u32 = 15_360;
+/// Longest state of the hash of an upload, in bytes.
+pub const UPLOAD_HASH_BYTES_MAX: usize = 128;
+/// Most chunks of all attachments and uploads of one shard.
+pub const CHUNKS_MAX: u32 = 20_000_000;
 /// Longest idempotency key, in bytes.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 /// Longest error text of a nack or reject, in bytes; longer text is cut by the fronts.

@@ -3,7 +3,7 @@
 use crate::documents::DocumentVersion;
 use crate::error::Error;
 use crate::event::Event;
-use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, QueueId, Receipt};
+use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, QueueId, Receipt, UploadId};
 use crate::locks::{LockGrant, LockNotice, LockTicket};
 use crate::state::State;
 use crate::transactions::OperationDone;
@@ -150,12 +150,17 @@ pub enum Reply {
         /// Number of times that it was asked for by the same request; wraps around.
         calls: u16,
     },
-    /// Document put and delete: the version that was written, or deleted.
+    /// Document put and delete, attachment commit and delete: the version that was written, or deleted.
     DocumentWritten {
         /// The version.
         version: DocumentVersion,
-        /// True if there was no document before.
+        /// True if there was none before.
         created: bool,
+    },
+    /// Upload begin: the upload.
+    UploadBegun {
+        /// Its id.
+        upload: UploadId,
     },
     /// Transaction: what came of its operations is in [`Outcome::operations`].
     Committed {

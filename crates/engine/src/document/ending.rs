@@ -17,14 +17,17 @@ impl DocumentModule {
         self.sweep(&mut budget, core, out);
         self.forget_ends(&mut budget, core);
         self.sweep_indexes(&mut budget);
+        self.attachments.end_due(&mut budget, core);
+        self.attachments.let_go(&mut budget, core, out);
     }
 
     /// Time at which a `Tick` is due, in microseconds; a time that is past while a slice is left.
     pub(crate) fn next_deadline(&self, core: &Core) -> Option<u64> {
-        if !self.swept.is_empty() || self.indexes.has_deleted() {
+        if !self.swept.is_empty() || self.indexes.has_deleted() || self.attachments.has_leftovers() {
             return Some(core.now_us);
         }
-        earlier(self.documents.wheel.next_us(&self.documents.slots), self.forget_us())
+        let of_documents = self.documents.wheel.next_us(&self.documents.slots);
+        earlier(earlier(of_documents, self.forget_us()), self.attachments.next_end_us())
     }
 
     /// Begins to let go of what a deleted namespace holds.
@@ -45,6 +48,11 @@ impl DocumentModule {
         {
             let first = self.order.from(namespace.index(), &[], &self.documents.slots).next();
             let Some(slot) = first else {
+                if let Some(upload) = self.attachments.first_upload(namespace) {
+                    self.attachments.end_upload(upload, core);
+                    *budget -= 1;
+                    continue;
+                }
                 self.swept.pop_front();
                 core.end_sweep(namespace);
                 continue;
@@ -88,8 +96,9 @@ impl DocumentModule {
         self.documents.set_due(slot, 0, core.now_us);
         let document = self.documents.slots.get(slot);
         let (namespace, body, before) = (document.namespace, document.body, document.before);
+        let attached = self.attachments.orphan(document.attached);
         let formers = self.let_go_of(before, namespace, core, out);
-        core.namespaces.get_mut(namespace).bytes -= body.bytes();
+        core.namespaces.get_mut(namespace).bytes -= body.bytes() + attached;
         core.release_blob(body.blob, out);
         let entries = self.change_entries(slot, |indexes, first| indexes.remove(first, None));
         self.order.remove(slot, &self.documents.slots);

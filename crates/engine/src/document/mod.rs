@@ -6,7 +6,7 @@
 //!   state is.
 //! - For others: `view` reads, `recount`.
 //!
-//! - `index` finds documents by what is in them.
+//! - `index` finds documents by what is in them; `attachment` keeps what is attached to them.
 //!
 //! Decided here:
 //!
@@ -16,6 +16,7 @@
 //!   remembered for a time: so who watches gets the latest state of each key, and not each state.
 //! - Whether a document is over is a question of the time, not of whether its timer has fired.
 
+pub(crate) mod attachment;
 pub(crate) mod changes;
 pub(crate) mod check;
 pub(crate) mod condition;
@@ -31,6 +32,7 @@ use std::collections::VecDeque;
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
+use crate::document::attachment::Attachments;
 use crate::document::changes::{ChangeOrder, Ends};
 use crate::document::index::Indexes;
 use crate::document::state::document::{Document, Documents};
@@ -61,6 +63,7 @@ pub(crate) struct DocumentModule {
     /// The last change; 0: none.
     pub(crate) latest: u64,
     pub(crate) indexes: Indexes,
+    pub(crate) attachments: Attachments,
     /// Documents in the order of their keys. Derived.
     pub(crate) order: KeyOrder<Document>,
     /// Documents in the order of their last changes. Derived.
@@ -76,6 +79,7 @@ impl HeadPart for DocumentModule {
             ends,
             latest,
             indexes,
+            attachments,
             order: _,
             order_of_changes: _,
         } = self;
@@ -85,6 +89,7 @@ impl HeadPart for DocumentModule {
         ends.write_head(out);
         out.u64(*latest);
         indexes.write_head(out);
+        attachments.write_head(out);
     }
 
     fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
@@ -95,6 +100,7 @@ impl HeadPart for DocumentModule {
             ends: Ends::read_head(reader)?,
             latest: reader.u64()?,
             indexes: Indexes::read_head(reader)?,
+            attachments: Attachments::read_head(reader)?,
             order: KeyOrder::default(),
             order_of_changes: ChangeOrder::default(),
         })
@@ -108,6 +114,7 @@ impl DocumentModule {
         self.documents.rebuild();
         self.ends.rebuild();
         self.indexes.rebuild();
+        self.attachments.rebuild();
         for (slot, _) in self.documents.slots.iter() {
             self.order.insert(slot, &self.documents.slots);
             self.order_of_changes.insert(slot, &self.documents);
@@ -119,11 +126,13 @@ impl DocumentModule {
     pub(crate) fn cover_namespaces(&mut self, core: &Core) {
         self.order.cover(core.namespaces.slots());
         self.order_of_changes.cover(core.namespaces.slots());
+        self.attachments.cover_namespaces(core);
     }
 
     /// Every blob of the module, each once.
     pub(crate) fn owned_blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
         let current = self.documents.slots.iter().map(|(_, document)| document.body.blob);
-        current.chain(self.formers.iter().map(|(_, former)| former.body.blob))
+        let formers = self.formers.iter().map(|(_, former)| former.body.blob);
+        current.chain(formers).chain(self.attachments.owned_blobs())
     }
 }

@@ -35,6 +35,7 @@ impl DocumentModule {
             }
             formers += versions.len() as u64 - 1;
         }
+        self.recount_attachments(&mut bytes)?;
         agree("former versions", formers, self.formers.used().into())?;
         Ok(bytes)
     }

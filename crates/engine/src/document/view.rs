@@ -10,7 +10,7 @@ use crate::id::NamespaceId;
 
 impl DocumentModule {
     /// The document of a key that is not over.
-    fn live(&self, namespace: NamespaceId, key: &str, core: &Core) -> Option<DocumentSlot> {
+    pub(crate) fn live(&self, namespace: NamespaceId, key: &str, core: &Core) -> Option<DocumentSlot> {
         let slot = self.documents.find(core.namespace_slot(namespace)?, key)?;
         (!self.is_over(slot, core)).then_some(slot)
     }

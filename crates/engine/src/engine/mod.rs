@@ -2,9 +2,10 @@
 //!
 //! Here is what concerns more than one module: `dispatch` of a record to its module, `namespaces`,
 //! `snapshot`, `restore` and `recount` of the whole, blobs that live, and the reads that the node makes
-//! (`queue_reads`, `lock_reads`, `document_reads`); `document_writes` joins locks and documents, and
+//! (`queue_reads`, `lock_reads`, `document_reads`); `document_writes` and `attachments` join locks and documents, and
 //! `transactions` all modules.
 
+mod attachments;
 mod document_reads;
 mod document_writes;
 mod lock_reads;
@@ -169,6 +170,13 @@ impl Engine {
             }
             Rare::IndexDelete { namespace, name } => documents.index_delete(namespace, name, core),
             Rare::IndexFill(fill) => documents.index_fill(&fill, core),
+            Rare::UploadBegin { namespace, key, name, content_type } => {
+                documents.upload_begin(namespace, (key, name), content_type, core, out)
+            }
+            Rare::UploadChunk(chunk) => self.upload_chunk(&chunk, out),
+            Rare::UploadEnd { namespace, upload } => documents.upload_end(namespace, upload, core),
+            Rare::AttachmentCommit(commit) => self.attachment_commit(&commit, out),
+            Rare::AttachmentDelete(delete) => self.attachment_delete(&delete, out),
             Rare::Transaction(transaction) => self.transaction(&transaction, out),
         }
     }

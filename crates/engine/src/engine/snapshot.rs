@@ -52,6 +52,10 @@ pub(crate) mod section {
     pub(crate) const DOCUMENT_ENDS: u8 = 44;
     pub(crate) const TRANSACTIONS: u8 = 45;
     pub(crate) const DOCUMENT_TERMS: u8 = 46;
+    pub(crate) const UPLOADS: u8 = 47;
+    pub(crate) const ATTACHMENTS: u8 = 48;
+    pub(crate) const ATTACHMENT_SETS: u8 = 49;
+    pub(crate) const EXTENTS: u8 = 50;
     pub(crate) const END: u8 = 255;
 }
 
@@ -70,6 +74,7 @@ macro_rules! each_slab {
             formers,
             ends,
             indexes,
+            attachments,
             // Written into the head, or derived.
             swept: _,
             latest: _,
@@ -169,6 +174,10 @@ macro_rules! each_slab {
         each_slab!(@one [$($mut)?] $slab, $section, *formers, section::DOCUMENT_FORMERS, $do);
         each_slab!(@one [$($mut)?] $slab, $section, ends.slots, section::DOCUMENT_ENDS, $do);
         each_slab!(@one [$($mut)?] $slab, $section, indexes.entries, section::DOCUMENT_TERMS, $do);
+        each_slab!(@one [$($mut)?] $slab, $section, attachments.uploads, section::UPLOADS, $do);
+        each_slab!(@one [$($mut)?] $slab, $section, attachments.slots, section::ATTACHMENTS, $do);
+        each_slab!(@one [$($mut)?] $slab, $section, attachments.sets, section::ATTACHMENT_SETS, $do);
+        each_slab!(@one [$($mut)?] $slab, $section, attachments.extents, section::EXTENTS, $do);
         each_slab!(@one [$($mut)?] $slab, $section, transactions.slots, section::TRANSACTIONS, $do);
     }};
     (@one [$($mut:tt)?] $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{

@@ -2,6 +2,7 @@
 //! `check` of its room; [`crate::rules`] has what they are made of.
 
 use crate::command::{CONSENSUS_BYTES_MAX, Command};
+use crate::document::attachment::check as attachment;
 use crate::document::check as document;
 use crate::error::Error;
 use crate::limits::{LEASE_MS_MAX, Limits, REDRIVE_PER_SECOND_MAX};
@@ -60,6 +61,13 @@ impl Command<'_> {
             Command::IndexDelete { name, .. } => name_rule("index", name),
             Command::IndexFill(fill) => document::check_fill(fill),
             Command::DocumentCheck(check) => document::check_condition(check),
+            Command::UploadBegin { key, name, content_type, .. } => {
+                attachment::check_begin(key, name, content_type)
+            }
+            Command::UploadChunk(chunk) => attachment::check_chunk(chunk),
+            Command::UploadEnd { .. } => Ok(()),
+            Command::AttachmentCommit(commit) => attachment::check_commit(commit),
+            Command::AttachmentDelete(delete) => attachment::check_names(delete.key, delete.name),
             Command::Resume { receipts, .. } => check_items("receipts", receipts.len(), limits),
             Command::NamespaceCreate { name, .. } => name_rule("namespace", name),
             Command::NamespaceSet { .. } | Command::NamespaceDelete { .. } => Ok(()),

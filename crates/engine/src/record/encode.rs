@@ -2,6 +2,7 @@
 //! bytes first.
 
 use crate::command::{Command, RecordSink, SettleItem};
+use crate::document::attachment::record as attachment;
 use crate::document::index::record as index;
 use crate::document::record as document;
 use crate::layout::list_head;
@@ -14,7 +15,7 @@ use crate::transaction::record as transaction;
 
 impl Command<'_> {
     /// Number of blobs of the record: a send one per item and per step with a payload of its own, a settle
-    /// and a report one per text, result and checkpoint, a schedule and a document one.
+    /// and a report one per text, result and checkpoint, a schedule, a document and a chunk one.
     #[inline]
     pub fn blob_count(&self) -> u32 {
         match self {
@@ -30,7 +31,7 @@ impl Command<'_> {
             Command::Report { items, .. } => report::blob_count(items),
             Command::Group(group) => group::blob_count(group),
             Command::Change(change) => change::blob_count(change),
-            Command::SchedulePut(_) | Command::DocumentPut(_) => 1,
+            Command::SchedulePut(_) | Command::DocumentPut(_) | Command::UploadChunk(_) => 1,
             Command::Transaction(transaction) => transaction::blob_count(transaction),
             Command::Tick
             | Command::Receive(_)
@@ -54,6 +55,7 @@ impl Command<'_> {
             Command::Group(group) => group::encode(head::GROUP, group, sink),
             Command::LockAcquire(acquire) => encode_acquire(head::LOCK_ACQUIRE, acquire, sink),
             Command::DocumentPut(put) => document::encode_put(head::DOCUMENT_PUT, put, sink),
+            Command::UploadChunk(chunk) => attachment::encode_chunk(head::UPLOAD_CHUNK, chunk, sink),
             Command::IndexFill(fill) => index::encode_fill(head::INDEX_FILL, fill, sink),
             Command::Transaction(whole) => transaction::encode(head::TRANSACTION, whole, sink),
             Command::Settle { namespace, items } => encode_settle(head::SETTLE, *namespace, items, sink),

@@ -4,14 +4,17 @@
 //! A hot record is read apart, and one with a layout of its own names the functions that read it; both are
 //! written by functions of their own, called from [`crate::Command::encode`].
 
+use crate::attachments::{AttachmentCommit, AttachmentDelete};
 use crate::command::{Command, ScheduleFire};
 use crate::core::field::{ReadField, WriteField};
+use crate::document::attachment::record as attachment;
+use crate::document::attachment::record::ChunkRecord;
 use crate::document::index::record as index;
 use crate::document::index::record::FillRecord;
 use crate::document::record as document;
 use crate::document::record::PutRecord;
 use crate::documents::{DocumentCheck, DocumentDelete};
-use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, ReceiptKey};
+use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, ReceiptKey, UploadId};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
 use crate::lock::record as lock;
@@ -114,6 +117,7 @@ records! {
         LOCK_ACQUIRE LockAcquire(AcquireRecord<'a>) = 60, 1, lock::decode_acquire;
         DOCUMENT_PUT DocumentPut(PutRecord<'a>) = 66, 2, document::decode_put;
         INDEX_FILL IndexFill(FillRecord<'a>) = 72, 1, index::decode_fill;
+        UPLOAD_CHUNK UploadChunk(ChunkRecord<'a>) = 74, 1, attachment::decode_chunk;
         TRANSACTION Transaction(TransactionRecord<'a>) = 68, 2, transaction::decode;
     }
     whole {
@@ -122,6 +126,8 @@ records! {
         ScheduleFire(ScheduleFire) = 53, 1;
         DocumentDelete(DocumentDelete<'a>) = 67, 1;
         DocumentCheck(DocumentCheck<'a>) = 69, 1;
+        AttachmentCommit(AttachmentCommit<'a>) = 76, 1;
+        AttachmentDelete(AttachmentDelete<'a>) = 77, 1;
     }
     fields {
         Epoch { number: u64, behaviour: u16 } = 1, 2;
@@ -151,6 +157,8 @@ records! {
         LockLeave { claim: LockTicket, calls: u16 } = 65, 1;
         IndexPut { namespace: NamespaceId, name: &'a str, pointer: &'a str } = 70, 1;
         IndexDelete { namespace: NamespaceId, name: &'a str } = 71, 1;
+        UploadBegin { namespace: NamespaceId, key: &'a str, name: &'a str, content_type: &'a str } = 73, 1;
+        UploadEnd { namespace: NamespaceId, upload: UploadId } = 75, 1;
         ScheduleTrigger { namespace: NamespaceId, schedule: &'a str } = 54, 1;
     }
 }

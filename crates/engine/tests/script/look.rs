@@ -63,6 +63,8 @@ impl Player {
                 found.iter().map(|view| print::consumer(view, |us| self.time(us))).collect()
             }
             "changes" => self.show_changes(line, limit),
+            "files" => self.show_files(line, limit),
+            "uploads" => self.show_uploads(line, limit),
             "docs" => self.show_documents(line, limit),
             "locks" => self.show_locks(line, limit),
             "totals" => print::counters(&engine.totals()),
@@ -83,6 +85,8 @@ impl Player {
             },
             "limit" => self.show_limit(line, name),
             "doc" => self.show_document(line, name),
+            "upload" => self.show_upload(line, name),
+            "file" => self.show_file(line, name),
             "index" => self.show_index(line, name),
             "lock" => self.show_lock(line, name),
             "schedule" => match engine.schedule(self.namespace(line), name) {

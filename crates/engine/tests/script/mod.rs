@@ -11,7 +11,7 @@
 //! payload as `copies=` says. `first_OPTION=` (`first_expires_at_ms=500`, `first_chain=next`) is for the
 //! first of them alone; `unique=a,-` gives each its own key, `-` none. `step_OPTION=` is for every step of a
 //! chain, `member_OPTION=` for every member of a group, of which the line's own options are the callback's.
-//! Documents are in `documents.rs`, transactions in `transactions.rs`.
+//! Documents are in `documents.rs`, attachments in `attachments.rs`, transactions in `transactions.rs`.
 //! Grants of locks are called l1, l2, ..., claims that wait w1, w2, ...
 //!
 //! What a command brings about:
@@ -21,6 +21,7 @@
 //! - after `watch on`, the messages that `ended`; after `events on`, the events;
 //! - `released` the blobs let go of, as RECORD#ITEM; `ready` the queues in which messages became ready.
 
+mod attachments;
 mod documents;
 mod indexes;
 mod line;
@@ -33,7 +34,7 @@ mod transactions;
 
 use std::collections::HashMap;
 
-use sluice_engine::id::{MessageId, NamespaceId, Receipt};
+use sluice_engine::id::{MessageId, NamespaceId, Receipt, UploadId};
 use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine};
 
 use crate::common::Driver;
@@ -49,6 +50,7 @@ struct Player {
     deliveries: Vec<Receipt>,
     names: HashMap<String, Receipt>,
     locks: locks::Named,
+    uploads: Vec<UploadId>,
 }
 
 /// Plays a script and returns it with what came of each command, and the log and the state that it gave.
@@ -59,6 +61,7 @@ pub(crate) fn play(script: &str) -> (String, Driver) {
         deliveries: Vec::new(),
         names: HashMap::new(),
         locks: locks::Named::default(),
+        uploads: Vec::new(),
     };
     player.driver.apply(START_US, &Command::Epoch { number: 1, behaviour: BEHAVIOUR_VERSION });
     let mut text = String::new();

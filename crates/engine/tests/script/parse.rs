@@ -56,6 +56,8 @@ impl Player {
             ("queue" | "dead" | "defaults" | "limit" | "namespace", _) => self.manage(line),
             ("doc", _) => self.document(line),
             ("index", _) => self.index(line),
+            ("upload", _) => self.upload(line),
+            ("file", _) => self.file(line),
             ("lock", _) => self.lock(line),
             ("attach" | "credit" | "detach" | "resume", _) => self.consumer(line),
             _ => self.whole(line),

@@ -92,6 +92,7 @@ impl Player {
             | Reply::LockGranted { .. }
             | Reply::LockWaits { .. }
             | Reply::LockBroken { .. } => return None,
+            Reply::UploadBegun { upload } => format!("upload {upload}"),
             Reply::DocumentWritten { .. } => return self.written(reply),
             Reply::Sent { first, count, duplicate } => {
                 if !self.driver.out.duplicates.is_empty() {

@@ -2,6 +2,7 @@
 
 use crate::core::namespace::NamespaceSlot;
 use crate::core::wheel::{Timed, Wheel};
+use crate::document::attachment::state::SetSlot;
 use crate::document::state::body::Body;
 use crate::document::state::{DocumentSlot, EntrySlot, FormerSlot};
 use crate::store::key::Key;
@@ -28,6 +29,8 @@ pub(crate) struct Document {
     pub(crate) before: FormerSlot,
     /// The first of its terms in indexes.
     pub(crate) entries: EntrySlot,
+    /// Its attachments; NIL: it never had any.
+    pub(crate) attached: SetSlot,
     bucket: u16,
     /// Number of former versions that are kept at most.
     pub(crate) history: u16,
@@ -48,6 +51,7 @@ impl Document {
             namespace,
             before: Slot::NIL,
             entries: Slot::NIL,
+            attached: Slot::NIL,
             bucket: 0,
             history: 0,
             head_bytes: 0,
@@ -77,6 +81,7 @@ impl PlainItem for Document {
         self.namespace.write(out);
         self.before.write(out);
         self.entries.write(out);
+        self.attached.write(out);
         out.u16(self.bucket);
         out.u16(self.history);
         out.u16(self.head_bytes);
@@ -92,6 +97,7 @@ impl PlainItem for Document {
             namespace: Slot::read(reader)?,
             before: Slot::read(reader)?,
             entries: Slot::read(reader)?,
+            attached: Slot::read(reader)?,
             bucket: reader.u16()?,
             history: reader.u16()?,
             head_bytes: reader.u16()?,

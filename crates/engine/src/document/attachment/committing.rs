@@ -1,0 +1,201 @@
+//! Attachments: how an upload becomes one, and how it is deleted.
+
+use crate::attachments::{AttachmentCommit, AttachmentDelete};
+use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
+use crate::core::tokens::none_left;
+use crate::document::DocumentModule;
+use crate::document::attachment::state::{Attachment, AttachmentSlot, Set, SetSlot, UploadSlot};
+use crate::document::condition::holds;
+use crate::document::state::DocumentSlot;
+use crate::documents::{DocumentCondition, DocumentVersion};
+use crate::error::Error;
+use crate::limits::{ATTACHMENTS_MAX, DOCUMENT_ATTACHMENTS_MAX};
+use crate::outcome::{Outcome, Reply};
+use crate::store::key::Key;
+use crate::store::slot::Slot;
+
+impl DocumentModule {
+    /// Makes an attachment from an upload.
+    pub(crate) fn attachment_commit(
+        &mut self,
+        commit: &AttachmentCommit<'_>,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let (namespace, found) = self.look_up(commit.namespace, commit.key, core, out)?;
+        let document = found.ok_or_else(|| Error::DocumentNotFound { key: commit.key.to_owned() })?;
+        if let Some(version) = self.committed(document, commit) {
+            out.reply = Reply::DocumentWritten { version, created: version.version == 1 };
+            return Ok(());
+        }
+        self.expect_to_commit((namespace, found), commit, core)?;
+        let revision = core.tokens.give().ok_or_else(none_left)?;
+        let version = self.attach((namespace, document), commit, revision, core)?;
+        out.reply = Reply::DocumentWritten { version, created: version.version == 1 };
+        Ok(())
+    }
+
+    /// The version that the same commit has made.
+    pub(crate) fn committed(
+        &self,
+        document: DocumentSlot,
+        commit: &AttachmentCommit<'_>,
+    ) -> Option<DocumentVersion> {
+        let found = self.attachment_of(document, commit.name)?;
+        let attachment = self.attachments.slots.get(found);
+        (attachment.upload == commit.upload.number).then_some(attachment.version)
+    }
+
+    /// Refuses a commit that cannot be done; `found`: the document, if there is one already.
+    pub(crate) fn expect_to_commit(
+        &self,
+        (namespace, found): (NamespaceSlot, Option<DocumentSlot>),
+        commit: &AttachmentCommit<'_>,
+        core: &Core,
+    ) -> Result<(), Error> {
+        let upload = self.attachments.find_upload(namespace, commit.upload, core)?;
+        let before = found.and_then(|document| self.attachment_of(document, commit.name));
+        self.expect_upload(upload, commit)?;
+        self.expect_attachment(&commit.when, (commit.key, commit.name), before)?;
+        let set = found.map_or(Slot::NIL, |document| self.documents.slots.get(document).attached);
+        let count = set.some().map_or(0, |set| self.attachments.sets.get(set).count);
+        if before.is_none() && count >= DOCUMENT_ATTACHMENTS_MAX {
+            let (what, limit) = ("attachments of a document", DOCUMENT_ATTACHMENTS_MAX.into());
+            return Err(Error::LimitExceeded { what, limit });
+        }
+        if before.is_none() && self.attachments.slots.used() >= ATTACHMENTS_MAX {
+            return Err(Error::LimitExceeded { what: "attachments", limit: ATTACHMENTS_MAX.into() });
+        }
+        Ok(())
+    }
+
+    /// Refuses an upload that is not the one that a commit tells of.
+    fn expect_upload(&self, upload: UploadSlot, commit: &AttachmentCommit<'_>) -> Result<(), Error> {
+        let upload = self.attachments.uploads.get(upload);
+        if !upload.is_for(commit.key, commit.name) {
+            return Err(Error::UploadNotFound { upload: commit.upload.to_string() });
+        }
+        let bytes = upload.progress.bytes;
+        if let Some(expected) = commit.bytes.filter(|expected| *expected != bytes) {
+            return Err(Error::UploadIncomplete { bytes, expected });
+        }
+        if let Some(expected) = commit.sha256.filter(|expected| *expected != upload.sha256) {
+            return Err(Error::DigestMismatch { found: hex(&upload.sha256), expected: hex(&expected) });
+        }
+        Ok(())
+    }
+
+    /// Does a commit that was admitted; `revision`: its fencing token.
+    ///
+    /// # Errors
+    /// `upload_not_found`: it was not.
+    pub(crate) fn attach(
+        &mut self,
+        (namespace, document): (NamespaceSlot, DocumentSlot),
+        commit: &AttachmentCommit<'_>,
+        revision: u64,
+        core: &mut Core,
+    ) -> Result<DocumentVersion, Error> {
+        let upload = self.attachments.find_upload(namespace, commit.upload, core)?;
+        let before = self.attachment_of(document, commit.name);
+        let version = before.map_or(0, |before| self.attachments.slots.get(before).version.version);
+        let version = DocumentVersion { version: version + 1, revision, changed_at_us: core.now_us };
+        if let Some(before) = before {
+            self.detach(document, before, core);
+        }
+        let set = self.set_of(document);
+        let upload = self.attachments.take_upload(upload);
+        let of_set = self.attachments.sets.get_mut(set);
+        of_set.count += 1;
+        of_set.bytes += upload.progress.bytes;
+        let slot = self.attachments.slots.insert(Attachment {
+            set,
+            name: Key::new(commit.name.as_bytes()),
+            content_type: upload.content_type,
+            chain: upload.chain,
+            bytes: upload.progress.bytes,
+            sha256: upload.sha256,
+            version,
+            upload: upload.number,
+        });
+        self.attachments.put_in_order(slot);
+        Ok(version)
+    }
+
+    /// Deletes an attachment.
+    pub(crate) fn attachment_delete(
+        &mut self,
+        delete: &AttachmentDelete<'_>,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let (_, found) = self.look_up(delete.namespace, delete.key, core, out)?;
+        let (document, slot) = self.expect_to_detach(found, delete)?;
+        out.reply = Reply::DocumentWritten { version: self.detach(document, slot, core), created: false };
+        Ok(())
+    }
+
+    /// The attachment to delete, `found` its document, if it is there.
+    pub(crate) fn expect_to_detach(
+        &self,
+        found: Option<DocumentSlot>,
+        delete: &AttachmentDelete<'_>,
+    ) -> Result<(DocumentSlot, AttachmentSlot), Error> {
+        let place = found.and_then(|document| Some((document, self.attachment_of(document, delete.name)?)));
+        let target = (delete.key, delete.name);
+        self.expect_attachment(&delete.when, target, place.map(|(_, slot)| slot))?;
+        place.ok_or_else(|| Error::AttachmentNotFound {
+            key: delete.key.to_owned(),
+            name: delete.name.to_owned(),
+        })
+    }
+
+    /// Deletes an attachment of a document; the version that it had.
+    pub(crate) fn detach(
+        &mut self,
+        document: DocumentSlot,
+        slot: AttachmentSlot,
+        core: &mut Core,
+    ) -> DocumentVersion {
+        let namespace = self.documents.slots.get(document).namespace;
+        let attachment = self.attachments.remove(slot);
+        let set = self.attachments.sets.get_mut(attachment.set);
+        set.bytes -= attachment.bytes;
+        core.namespaces.get_mut(namespace).bytes -= attachment.bytes;
+        attachment.version
+    }
+
+    /// The attachment of a document with a name.
+    pub(crate) fn attachment_of(&self, document: DocumentSlot, name: &str) -> Option<AttachmentSlot> {
+        let set = self.documents.slots.get(document).attached.some()?;
+        self.attachments.find(set, name)
+    }
+
+    fn set_of(&mut self, document: DocumentSlot) -> SetSlot {
+        let attached = self.documents.slots.get(document).attached.some();
+        attached.unwrap_or_else(|| {
+            let set = self.attachments.sets.insert(Set::EMPTY);
+            self.documents.slots.get_mut(document).attached = set;
+            set
+        })
+    }
+
+    fn expect_attachment(
+        &self,
+        when: &DocumentCondition,
+        (key, name): (&str, &str),
+        found: Option<AttachmentSlot>,
+    ) -> Result<(), Error> {
+        let found = found.map(|slot| self.attachments.slots.get(slot).version);
+        if holds(when, found) {
+            return Ok(());
+        }
+        let version = found.map_or(0, |found| found.version);
+        Err(Error::AttachmentChanged { key: key.to_owned(), name: name.to_owned(), version })
+    }
+}
+
+fn hex(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,125 @@
+//! Attachments of many chunks, and documents of many attachments, are let go of in slices; also by an engine
+//! that is restored between two of them.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::Driver;
+use sluice_engine::attachments::{AttachmentCommit, UploadChunk, UploadId};
+use sluice_engine::command::{DocumentDelete, DocumentPut};
+use sluice_engine::documents::DocumentCondition;
+use sluice_engine::id::NamespaceId;
+use sluice_engine::limits::{DOCUMENT_ATTACHMENTS_MAX, UPLOAD_CHUNKS_MAX};
+use sluice_engine::outcome::Reply;
+use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine};
+
+const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
+/// Most chunks that one record may let go of: a slice, and an extent more.
+const SLICE: usize = 256 + 64;
+
+fn driver() -> Driver {
+    let mut driver = Driver::new();
+    driver.apply(0, &Command::Epoch { number: 1, behaviour: BEHAVIOUR_VERSION });
+    let put = DocumentPut {
+        namespace: NAMESPACE,
+        key: "k",
+        when: DocumentCondition::default(),
+        ttl_ms: None,
+        history: None,
+        request: 0,
+        content_type: "",
+        attributes: &[],
+        content: b"x",
+        terms: &[],
+    };
+    driver.apply(0, &Command::DocumentPut(put));
+    driver
+}
+
+fn upload(driver: &mut Driver, name: &str, chunks: u32) -> UploadId {
+    driver.apply(0, &Command::UploadBegin { namespace: NAMESPACE, key: "k", name, content_type: "" });
+    let Reply::UploadBegun { upload } = driver.out.reply else { panic!("{:?}", driver.out.error) };
+    for offset in 0..chunks {
+        append(driver, upload, offset.into());
+        assert_eq!(driver.out.error, None);
+    }
+    upload
+}
+
+fn append(driver: &mut Driver, upload: UploadId, offset: u64) {
+    let (namespace, hash, sha256, content) = (NAMESPACE, &b"h"[..], [1; 32], &b"c"[..]);
+    let chunk = UploadChunk { namespace, upload, offset, request: 0, hash, sha256, content };
+    driver.apply(0, &Command::UploadChunk(chunk));
+}
+
+fn commit(driver: &mut Driver, name: &str, upload: UploadId) {
+    let (bytes, sha256, when) = (None, None, DocumentCondition::default());
+    let commit = AttachmentCommit { namespace: NAMESPACE, key: "k", name, upload, bytes, sha256, when };
+    driver.apply(0, &Command::AttachmentCommit(commit));
+}
+
+fn restart(driver: &mut Driver) {
+    let mut bytes = Vec::new();
+    driver.engine.snapshot_begin();
+    while !driver.engine.snapshot_step(1_000, &mut bytes) {}
+    let mut piece = Some(bytes);
+    let digest = driver.engine.digest();
+    driver.engine = Engine::restore(&mut || piece.take()).unwrap();
+    assert_eq!(driver.engine.digest(), digest);
+}
+
+/// Ticks until nothing is due at once; returns the number of ticks.
+fn tick_all(driver: &mut Driver) -> usize {
+    let mut ticks = 0;
+    while driver.engine.next_deadline().is_some_and(|due_us| due_us == 0) {
+        restart(driver);
+        driver.apply(0, &Command::Tick);
+        assert!(driver.out.released.len() <= SLICE, "{}", driver.out.released.len());
+        driver.engine.recount().unwrap();
+        ticks += 1;
+    }
+    ticks
+}
+
+#[test]
+fn chunks_go_in_slices() {
+    let mut driver = driver();
+    let first = upload(&mut driver, "a", UPLOAD_CHUNKS_MAX);
+    append(&mut driver, first, UPLOAD_CHUNKS_MAX.into());
+    assert_eq!(driver.out.error.as_ref().unwrap().code(), "limit_exceeded");
+    commit(&mut driver, "a", first);
+    driver.engine.recount().unwrap();
+    let chunks = |driver: &Driver, from| {
+        let view = driver.engine.attachment(NAMESPACE, "k", "a").unwrap();
+        driver.engine.attachment_chunks(NAMESPACE, ("k", "a"), view.version.revision, from, 3).unwrap()
+    };
+    assert_eq!(
+        chunks(&driver, 9_999).iter().map(|chunk| chunk.start).collect::<Vec<_>>(),
+        [9_999, 10_000, 10_001]
+    );
+    let second = upload(&mut driver, "a", 2);
+    commit(&mut driver, "a", second);
+    assert_eq!(driver.out.released, []);
+    assert_eq!(chunks(&driver, 1).len(), 1);
+    assert!(tick_all(&mut driver) >= UPLOAD_CHUNKS_MAX as usize / SLICE);
+    assert_eq!(driver.blobs.len(), 3, "the document and two chunks");
+}
+
+#[test]
+fn attachments_go_in_slices_with_their_document() {
+    let mut driver = driver();
+    for number in 0..DOCUMENT_ATTACHMENTS_MAX {
+        let name = number.to_string();
+        let begun = upload(&mut driver, &name, 1);
+        commit(&mut driver, &name, begun);
+    }
+    let one_more = upload(&mut driver, "more", 1);
+    commit(&mut driver, "more", one_more);
+    assert_eq!(driver.out.error.as_ref().unwrap().code(), "limit_exceeded");
+    let delete = DocumentDelete { namespace: NAMESPACE, key: "k", when: DocumentCondition::default() };
+    driver.apply(0, &Command::DocumentDelete(delete));
+    assert_eq!(driver.out.released.len(), 1, "the document");
+    assert!(tick_all(&mut driver) >= DOCUMENT_ATTACHMENTS_MAX as usize / 256);
+    assert_eq!(driver.blobs.len(), 1, "that of the upload");
+}
