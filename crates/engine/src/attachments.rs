@@ -12,6 +12,19 @@ pub const SHA256_OF_NOTHING: [u8; 32] = [
     0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
 ];
 
+/// Begins an upload for an attachment of a document, which need not be there yet.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct UploadBegin<'a> {
+    /// Namespace of the document.
+    pub namespace: NamespaceId,
+    /// Key of the document.
+    pub key: &'a str,
+    /// Name of the attachment: 1 to [`crate::limits::ATTACHMENT_NAME_BYTES_MAX`] bytes.
+    pub name: &'a str,
+    /// Media type; empty: unstated.
+    pub content_type: &'a str,
+}
+
 /// Adds bytes to an upload, behind those that it has.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct UploadChunk<'a> {

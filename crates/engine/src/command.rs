@@ -1,7 +1,7 @@
 //! Commands of the engine. A command is borrowed from its caller, written once into the log by
 //! [`Command::encode`], and read back from the log's bytes, without copying, when it is applied.
 
-pub use crate::attachments::{AttachmentCommit, AttachmentDelete, UploadChunk};
+pub use crate::attachments::{AttachmentCommit, AttachmentDelete, UploadBegin, UploadChunk};
 use crate::change::Change;
 pub use crate::documents::{DocumentCheck, DocumentDelete, DocumentPut};
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey, UploadId};
@@ -319,17 +319,8 @@ pub enum Command<'a> {
     },
     /// See [`IndexFill`].
     IndexFill(IndexFill<'a>),
-    /// Begins an upload for an attachment of a document, which need not be there yet.
-    UploadBegin {
-        /// Namespace of the document.
-        namespace: NamespaceId,
-        /// Key of the document.
-        key: &'a str,
-        /// Name of the attachment: 1 to [`crate::limits::ATTACHMENT_NAME_BYTES_MAX`] bytes.
-        name: &'a str,
-        /// Media type; empty: unstated.
-        content_type: &'a str,
-    },
+    /// See [`UploadBegin`].
+    UploadBegin(UploadBegin<'a>),
     /// See [`UploadChunk`].
     UploadChunk(UploadChunk<'a>),
     /// Ends an upload; its bytes are let go of.
@@ -363,7 +354,8 @@ impl<'a> Command<'a> {
 
 /// Operations that are done together: all of them, as one record, or none.
 ///
-/// Each is admitted by the state before the transaction, so none depends on another: what one would make
+/// Each is admitted by the state before the transaction, so none depends on another, but an attachment on its
+/// document, which may be put with it: what one would make
 /// room for, another does not get; and nothing is named by two of them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Transaction<'a> {
@@ -375,7 +367,8 @@ pub struct Transaction<'a> {
     pub request_digest: u64,
     /// The operations, at most [`crate::limits::TRANSACTION_OPERATIONS_MAX`]: [`Command::Send`] and
     /// [`Command::Settle`] with one item, [`Command::DocumentPut`], [`Command::DocumentDelete`],
-    /// [`Command::DocumentCheck`], [`Command::LockAcquire`] without a wait, and [`Command::LockRelease`].
+    /// [`Command::DocumentCheck`], [`Command::AttachmentCommit`], [`Command::AttachmentDelete`],
+    /// [`Command::LockAcquire`] without a wait, and [`Command::LockRelease`].
     pub operations: &'a [Command<'a>],
 }
 

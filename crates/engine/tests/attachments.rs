@@ -6,7 +6,7 @@
 mod common;
 
 use common::Driver;
-use sluice_engine::attachments::{AttachmentCommit, UploadChunk, UploadId};
+use sluice_engine::attachments::{AttachmentCommit, UploadBegin, UploadChunk, UploadId};
 use sluice_engine::command::{DocumentDelete, DocumentPut};
 use sluice_engine::documents::DocumentCondition;
 use sluice_engine::id::NamespaceId;
@@ -38,7 +38,10 @@ fn driver() -> Driver {
 }
 
 fn upload(driver: &mut Driver, name: &str, chunks: u32) -> UploadId {
-    driver.apply(0, &Command::UploadBegin { namespace: NAMESPACE, key: "k", name, content_type: "" });
+    driver.apply(
+        0,
+        &Command::UploadBegin(UploadBegin { namespace: NAMESPACE, key: "k", name, content_type: "" }),
+    );
     let Reply::UploadBegun { upload } = driver.out.reply else { panic!("{:?}", driver.out.error) };
     for offset in 0..chunks {
         append(driver, upload, offset.into());

@@ -2,8 +2,8 @@
 //!
 //! Here is what concerns more than one module: `dispatch` of a record to its module, `namespaces`,
 //! `snapshot`, `restore` and `recount` of the whole, blobs that live, and the reads that the node makes
-//! (`queue_reads`, `lock_reads`, `document_reads`); `document_writes` and `attachments` join locks and documents, and
-//! `transactions` all modules.
+//! (`queue_reads`, `lock_reads`, `document_reads`); `document_writes` and `attachments` join locks and
+//! documents, and `transactions` all modules.
 
 mod attachments;
 mod document_reads;
@@ -108,7 +108,7 @@ impl Engine {
 
     #[cold]
     fn dispatch_rare(&mut self, record: Rare<'_>, out: &mut Outcome) -> Result<(), Error> {
-        use Rare::{DeadDelete, LimitSet, ScheduleDelete};
+        use Rare::{DeadDelete, IndexPut, LimitSet, ScheduleDelete};
         let Engine { core, queue: queues, locks, documents, transactions: _, snapshot: _ } = self;
         match record {
             Rare::Epoch { number, behaviour } => self.begin_epoch(number, behaviour, out),
@@ -165,14 +165,10 @@ impl Engine {
             Rare::DocumentPut(put) => self.document_put(&put, out),
             Rare::DocumentDelete(delete) => self.document_delete(&delete, out),
             Rare::DocumentCheck(check) => self.document_check(&check, out),
-            Rare::IndexPut { namespace, name, pointer } => {
-                documents.index_put(namespace, name, pointer, core)
-            }
+            IndexPut { namespace, name, pointer } => documents.index_put(namespace, name, pointer, core),
             Rare::IndexDelete { namespace, name } => documents.index_delete(namespace, name, core),
             Rare::IndexFill(fill) => documents.index_fill(&fill, core),
-            Rare::UploadBegin { namespace, key, name, content_type } => {
-                documents.upload_begin(namespace, (key, name), content_type, core, out)
-            }
+            Rare::UploadBegin(begin) => documents.upload_begin(&begin, core, out),
             Rare::UploadChunk(chunk) => self.upload_chunk(&chunk, out),
             Rare::UploadEnd { namespace, upload } => documents.upload_end(namespace, upload, core),
             Rare::AttachmentCommit(commit) => self.attachment_commit(&commit, out),

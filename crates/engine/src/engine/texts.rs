@@ -33,8 +33,14 @@ impl Engine {
     fn transaction_without_texts(&self, body: &[u8], transaction: &TransactionRecord<'_>) -> Option<Vec<u8>> {
         let may_be_bare = |operation: OperationRecord<'_>| match operation {
             OperationRecord::Settle(item) => !self.queue.wants_result_of(&item, &self.core),
-            OperationRecord::Delete(_) | OperationRecord::Check(_) | OperationRecord::Release(_) => true,
-            OperationRecord::Send(..) | OperationRecord::Put(_) | OperationRecord::Acquire(_) => false,
+            OperationRecord::Delete(_)
+            | OperationRecord::Detach(_)
+            | OperationRecord::Check(_)
+            | OperationRecord::Release(_) => true,
+            OperationRecord::Send(..)
+            | OperationRecord::Put(_)
+            | OperationRecord::Attach(_)
+            | OperationRecord::Acquire(_) => false,
         };
         transaction.operations().all(may_be_bare).then(|| transaction.without_blobs(body))
     }

@@ -1,6 +1,9 @@
 //! Transactions: each module admits its operations by the state as it is, and only when all are admitted does
 //! each do its own, which cannot fail.
 
+use std::collections::BTreeSet;
+
+use crate::attachments::AttachmentCommit;
 use crate::core::namespace::NamespaceSlot;
 use crate::core::tokens::none_left;
 use crate::document::state::DocumentSlot;
@@ -20,8 +23,13 @@ use crate::transactions::OperationDone;
 
 /// The needs of the operations that are admitted so far, together.
 #[derive(Default)]
-struct Needs {
+struct Needs<'a> {
     documents: Room,
+    /// Keys of the documents that are new.
+    created: BTreeSet<&'a str>,
+    /// Keys of attachments without a document before, and the places of their operations.
+    awaited: Vec<(usize, &'a str)>,
+    attachments: u32,
     claims: u32,
     /// Fencing tokens.
     tokens: u64,
@@ -132,8 +140,12 @@ impl Engine {
         self.locks.catch_up(&mut self.core, out);
         let mut needs = Needs::default();
         for (at, operation) in record.operations().enumerate() {
-            self.admit_operation(record, namespace_slot, &operation, &mut needs, out)
+            self.admit_operation((at, record), namespace_slot, &operation, &mut needs, out)
                 .map_err(|error| (Some(at), error.within(&operation.path(at))))?;
+        }
+        let is_missing = |(_, key): &&(usize, &str)| !needs.created.contains(key);
+        if let Some((at, key)) = needs.awaited.iter().find(is_missing) {
+            return Err((Some(*at), Error::DocumentNotFound { key: (*key).to_owned() }));
         }
         let messages: Vec<_> = record.messages().collect();
         let several = Several { namespace: record.namespace, namespace_slot, items: &messages };
@@ -150,12 +162,12 @@ impl Engine {
     }
 
     /// Checks an operation, but for a message.
-    fn admit_operation(
+    fn admit_operation<'a>(
         &mut self,
-        record: &TransactionRecord<'_>,
+        (at, record): (usize, &TransactionRecord<'_>),
         namespace_slot: NamespaceSlot,
-        operation: &OperationRecord<'_>,
-        needs: &mut Needs,
+        operation: &OperationRecord<'a>,
+        needs: &mut Needs<'a>,
         out: &mut Outcome,
     ) -> Result<(), Error> {
         match operation {
@@ -169,6 +181,7 @@ impl Engine {
                     self.documents.look_up(put.namespace, put.key, &mut self.core, out)?;
                 self.documents.expect(&put.when, put.key, found)?;
                 needs.documents += self.documents.room_of((namespace, found), put);
+                needs.created.extend(found.is_none().then_some(put.key));
                 needs.tokens += 1;
                 Ok(())
             }
@@ -179,6 +192,12 @@ impl Engine {
                 self.documents.expect_to_delete(&delete.when, delete.key, found).map(|_| ())
             }
             OperationRecord::Check(check) => self.document_check(check, out),
+            OperationRecord::Attach(commit) => self.admit_attachment((at, commit), needs, out),
+            OperationRecord::Detach(delete) => {
+                self.expect_lock(delete.namespace, &delete.when, delete.key)?;
+                let (_, found) = self.documents.look_up(delete.namespace, delete.key, &mut self.core, out)?;
+                self.documents.expect_to_detach(found, delete).map(|_| ())
+            }
             OperationRecord::Acquire(acquire) => {
                 needs.claims += 1;
                 needs.tokens += 1;
@@ -189,6 +208,22 @@ impl Engine {
                 granted.map(|_| ())
             }
         }
+    }
+
+    /// Checks an upload that becomes an attachment, of a document that is there, or that is put with it.
+    fn admit_attachment<'a>(
+        &mut self,
+        (at, commit): (usize, &AttachmentCommit<'a>),
+        needs: &mut Needs<'a>,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        self.expect_lock(commit.namespace, &commit.when, commit.key)?;
+        let place = self.documents.look_up(commit.namespace, commit.key, &mut self.core, out)?;
+        needs.awaited.extend(place.1.is_none().then_some((at, commit.key)));
+        self.documents.expect_to_commit(place, commit, needs.attachments, &self.core)?;
+        needs.attachments += 1;
+        needs.tokens += 1;
+        Ok(())
     }
 
     /// Checks the messages; returns the bytes of their blobs.
@@ -207,7 +242,8 @@ impl Engine {
     }
 
     /// Does what was admitted. Messages are sent first, so that a step that follows an acked message has no
-    /// place of theirs; grants are released last, since others follow them.
+    /// place of theirs; attachments are made when all documents are there; grants are released last, since
+    /// others follow them.
     fn carry_out(&mut self, record: &TransactionRecord<'_>, admitted: &Admitted<'_>, out: &mut Outcome) {
         let Admitted { namespace_slot, messages, first } = admitted;
         if !messages.is_empty() {
@@ -219,6 +255,13 @@ impl Engine {
         for operation in record.operations() {
             let done = self.do_operation(record, *namespace_slot, &operation, &mut next, out);
             out.operations.push(done);
+        }
+        for (at, operation) in record.operations().enumerate() {
+            if let OperationRecord::Attach(commit) = &operation {
+                let (version, created) =
+                    self.documents.attach_admitted(*namespace_slot, commit, &mut self.core);
+                out.operations[at] = OperationDone::Written { version, created };
+            }
         }
         for operation in record.operations() {
             if let OperationRecord::Release(token) = operation
@@ -274,6 +317,12 @@ impl Engine {
                 OperationDone::Deleted { version: version.unwrap_or_default() }
             }
             OperationRecord::Check(_) => OperationDone::Checked,
+            // Done when all documents are there.
+            OperationRecord::Attach(_) => OperationDone::Checked,
+            OperationRecord::Detach(delete) => {
+                let version = self.documents.detach_admitted(namespace, delete, core);
+                OperationDone::Deleted { version }
+            }
             OperationRecord::Acquire(acquire) => {
                 let number = core.tokens.give().unwrap_or_default();
                 OperationDone::Granted { grant: self.locks.grant_new(acquire, namespace, number, core) }

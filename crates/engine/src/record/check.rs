@@ -51,7 +51,6 @@ impl Command<'_> {
             Command::Detach { grace_ms, .. } => check_grace(*grace_ms),
             Command::LockAcquire(acquire) => check_acquire(acquire),
             Command::LockRenew { ttl_ms, .. } => check_renewal(*ttl_ms),
-            Command::LockRelease { .. } | Command::LockLeave { .. } => Ok(()),
             Command::LockBreak { key, .. } => check_key("key", key),
             Command::LockWait { wait_ms, .. } => check_wait(*wait_ms),
             Command::DocumentPut(put) => document::check_put(put),
@@ -61,29 +60,23 @@ impl Command<'_> {
             Command::IndexDelete { name, .. } => name_rule("index", name),
             Command::IndexFill(fill) => document::check_fill(fill),
             Command::DocumentCheck(check) => document::check_condition(check),
-            Command::UploadBegin { key, name, content_type, .. } => {
-                attachment::check_begin(key, name, content_type)
-            }
+            Command::UploadBegin(begin) => attachment::check_begin(begin),
             Command::UploadChunk(chunk) => attachment::check_chunk(chunk),
-            Command::UploadEnd { .. } => Ok(()),
             Command::AttachmentCommit(commit) => attachment::check_commit(commit),
             Command::AttachmentDelete(delete) => attachment::check_names(delete.key, delete.name),
             Command::Resume { receipts, .. } => check_items("receipts", receipts.len(), limits),
             Command::NamespaceCreate { name, .. } => name_rule("namespace", name),
+            Command::LockRelease { .. } | Command::LockLeave { .. } | Command::UploadEnd { .. } => Ok(()),
             Command::NamespaceSet { .. } | Command::NamespaceDelete { .. } => Ok(()),
             Command::QueueSet { queue, patch, .. } => name_rule("queue", queue).and_then(|()| patch.check()),
             Command::LimitSet { limit, rules, .. } => {
-                name_rule("limit", limit)?;
-                check_rules(rules)
+                name_rule("limit", limit).and_then(|()| check_rules(rules))
             }
             Command::DeadRedriveRate { queue, per_second, .. } => {
                 name_rule("queue", queue)?;
                 at_most("per_second", (*per_second).into(), REDRIVE_PER_SECOND_MAX.into())
             }
-            Command::DefaultsSet { pattern, patch, .. } => {
-                pattern_rule(pattern)?;
-                patch.check()
-            }
+            Command::DefaultsSet { pattern, patch, .. } => pattern_rule(pattern).and_then(|()| patch.check()),
             Command::DefaultsDelete { pattern, .. } => pattern_rule(pattern),
             Command::LimitDelete { limit, .. } => name_rule("limit", limit),
             Command::QueuePurge { queue, .. } | Command::QueueDelete { queue, .. } => {

@@ -4,7 +4,7 @@
 //! A hot record is read apart, and one with a layout of its own names the functions that read it; both are
 //! written by functions of their own, called from [`crate::Command::encode`].
 
-use crate::attachments::{AttachmentCommit, AttachmentDelete};
+use crate::attachments::{AttachmentCommit, AttachmentDelete, UploadBegin};
 use crate::command::{Command, ScheduleFire};
 use crate::core::field::{ReadField, WriteField};
 use crate::document::attachment::record as attachment;
@@ -126,6 +126,7 @@ records! {
         ScheduleFire(ScheduleFire) = 53, 1;
         DocumentDelete(DocumentDelete<'a>) = 67, 1;
         DocumentCheck(DocumentCheck<'a>) = 69, 1;
+        UploadBegin(UploadBegin<'a>) = 73, 1;
         AttachmentCommit(AttachmentCommit<'a>) = 76, 1;
         AttachmentDelete(AttachmentDelete<'a>) = 77, 1;
     }
@@ -157,7 +158,6 @@ records! {
         LockLeave { claim: LockTicket, calls: u16 } = 65, 1;
         IndexPut { namespace: NamespaceId, name: &'a str, pointer: &'a str } = 70, 1;
         IndexDelete { namespace: NamespaceId, name: &'a str } = 71, 1;
-        UploadBegin { namespace: NamespaceId, key: &'a str, name: &'a str, content_type: &'a str } = 73, 1;
         UploadEnd { namespace: NamespaceId, upload: UploadId } = 75, 1;
         ScheduleTrigger { namespace: NamespaceId, schedule: &'a str } = 54, 1;
     }

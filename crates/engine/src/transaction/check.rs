@@ -1,8 +1,11 @@
 //! Refusals of transactions whatever the state is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::command::{Command, DocumentCheck, DocumentDelete, DocumentPut, Transaction};
+use crate::command::{
+    AttachmentCommit, AttachmentDelete, Command, DocumentCheck, DocumentDelete, DocumentPut, Transaction,
+};
+use crate::document::attachment::check::{check_commit, check_names};
 use crate::document::check::{check_condition, check_put};
 use crate::error::Error;
 use crate::id::Receipt;
@@ -32,6 +35,7 @@ pub(crate) fn check(transaction: &Transaction<'_>, limits: &Limits) -> Result<()
         bytes += check_part(part, limits).map_err(|error| error.within(&prefix))?;
         named.add(at, part, &prefix)?;
     }
+    named.expect_documents()?;
     let messages = (0..).zip(transaction.operations).filter_map(|(at, operation)| {
         let send = operation.as_send()?;
         Some((path(at, kind::SEND), send.queue, send.items.first()?))
@@ -52,6 +56,8 @@ fn check_part(part: Part<'_, '_>, limits: &Limits) -> Result<usize, Error> {
         Part::Put(put) => check_put(put).map(|()| put.content.len()),
         Part::Delete(delete) => Command::DocumentDelete(*delete).check(limits).map(|()| 0),
         Part::Check(check) => check_condition(check).map(|()| 0),
+        Part::Attach(commit) => check_commit(commit).map(|()| 0),
+        Part::Detach(delete) => check_names(delete.key, delete.name).map(|()| 0),
         Part::Acquire(acquire) => {
             check_acquire(acquire)?;
             if acquire.wait_ms > 0 {
@@ -72,6 +78,9 @@ fn no_operation() -> Error {
 struct Named<'a> {
     deliveries: BTreeMap<(u64, u64), usize>,
     documents: BTreeMap<&'a str, usize>,
+    /// Keys of the documents that are deleted.
+    deleted: BTreeSet<&'a str>,
+    attachments: BTreeMap<(&'a str, &'a str), usize>,
     locks: BTreeMap<&'a str, usize>,
     tokens: BTreeMap<(u64, u32), usize>,
 }
@@ -84,9 +93,14 @@ impl<'a> Named<'a> {
                 let Receipt { id, token, .. } = item.receipt;
                 once(&mut self.deliveries, (id.sequence, token), at, &format!("{prefix}receipt"))
             }
+            Part::Attach(AttachmentCommit { key, name, .. })
+            | Part::Detach(AttachmentDelete { key, name, .. }) => {
+                once(&mut self.attachments, (*key, *name), at, &format!("{prefix}name"))
+            }
             Part::Put(DocumentPut { key, .. })
             | Part::Delete(DocumentDelete { key, .. })
             | Part::Check(DocumentCheck { key, .. }) => {
+                self.deleted.extend(matches!(part, Part::Delete(_)).then_some(*key));
                 once(&mut self.documents, *key, at, &format!("{prefix}key"))
             }
             Part::Acquire(acquire) => {
@@ -97,6 +111,18 @@ impl<'a> Named<'a> {
                 once(&mut self.tokens, (number, slot), at, &format!("{prefix}token"))
             }
         }
+    }
+}
+
+impl Named<'_> {
+    /// Refuses attachments of a document that is deleted: they would go with it.
+    fn expect_documents(&self) -> Result<(), Error> {
+        let mut of_deleted = self.attachments.iter().filter(|((key, _), _)| self.deleted.contains(key));
+        of_deleted.next().map_or(Ok(()), |((key, _), at)| {
+            let deleted = self.documents.get(key).copied().unwrap_or_default();
+            let reason = format!("operations[{deleted}] deletes the document: leave one of them out");
+            Err(invalid(format!("operations[{at}]"), reason))
+        })
     }
 }
 

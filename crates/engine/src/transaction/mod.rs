@@ -18,6 +18,8 @@ pub(crate) mod kind {
     pub(crate) const CHECK: &str = "check";
     pub(crate) const ACQUIRE: &str = "acquire";
     pub(crate) const RELEASE: &str = "release";
+    pub(crate) const ATTACH: &str = "attach";
+    pub(crate) const DETACH: &str = "delete_attachment";
 }
 
 /// The path of an operation, with which the names of its fields begin.

@@ -1,6 +1,9 @@
 //! The commands that a transaction can have.
 
-use crate::command::{Command, DocumentCheck, DocumentDelete, DocumentPut, LockAcquire, Send, SettleItem};
+use crate::command::{
+    AttachmentCommit, AttachmentDelete, Command, DocumentCheck, DocumentDelete, DocumentPut, LockAcquire,
+    Send, SettleItem,
+};
 use crate::id::NamespaceId;
 use crate::locks::LockToken;
 use crate::transaction::kind;
@@ -18,6 +21,10 @@ pub(crate) enum Part<'c, 'a> {
     Delete(&'c DocumentDelete<'a>),
     /// A condition on a document.
     Check(&'c DocumentCheck<'a>),
+    /// An upload that becomes an attachment.
+    Attach(&'c AttachmentCommit<'a>),
+    /// A deletion of an attachment.
+    Detach(&'c AttachmentDelete<'a>),
     /// A claim that does not wait.
     Acquire(&'c LockAcquire<'a>),
     /// A release of a grant.
@@ -46,6 +53,12 @@ impl<'c, 'a> Part<'c, 'a> {
         if let Command::DocumentCheck(check) = command {
             return Some(Part::Check(check));
         }
+        if let Command::AttachmentCommit(commit) = command {
+            return Some(Part::Attach(commit));
+        }
+        if let Command::AttachmentDelete(delete) = command {
+            return Some(Part::Detach(delete));
+        }
         if let Command::LockAcquire(acquire) = command {
             return Some(Part::Acquire(acquire));
         }
@@ -63,6 +76,8 @@ impl<'c, 'a> Part<'c, 'a> {
             Part::Put(_) => kind::PUT,
             Part::Delete(_) => kind::DELETE,
             Part::Check(_) => kind::CHECK,
+            Part::Attach(_) => kind::ATTACH,
+            Part::Detach(_) => kind::DETACH,
             Part::Acquire(_) => kind::ACQUIRE,
             Part::Release(..) => kind::RELEASE,
         }
@@ -76,6 +91,8 @@ impl<'c, 'a> Part<'c, 'a> {
             Part::Put(put) => put.namespace,
             Part::Delete(delete) => delete.namespace,
             Part::Check(check) => check.namespace,
+            Part::Attach(commit) => commit.namespace,
+            Part::Detach(delete) => delete.namespace,
             Part::Acquire(acquire) => acquire.namespace,
         }
     }

@@ -4,6 +4,7 @@
 //! Blobs: those of all messages, then those of the steps that they carry, as in a group; then those of the
 //! other operations, in order.
 
+use crate::attachments::{AttachmentCommit, AttachmentDelete};
 use crate::command::{Command, RecordSink, Transaction};
 use crate::core::field::{ReadField, WriteField};
 use crate::document::record as document;
@@ -31,6 +32,8 @@ mod tag {
     pub(super) const ACQUIRE: u8 = 4;
     pub(super) const RELEASE: u8 = 5;
     pub(super) const CHECK: u8 = 6;
+    pub(super) const ATTACH: u8 = 7;
+    pub(super) const DETACH: u8 = 8;
 }
 
 /// An operation; blobs have the numbers that they have in the whole record.
@@ -41,6 +44,8 @@ pub(crate) enum OperationRecord<'a> {
     Put(PutRecord<'a>),
     Delete(DocumentDelete<'a>),
     Check(DocumentCheck<'a>),
+    Attach(AttachmentCommit<'a>),
+    Detach(AttachmentDelete<'a>),
     Acquire(AcquireRecord<'a>),
     Release(LockToken),
 }
@@ -101,6 +106,8 @@ fn encode_operation(operation: &Command<'_>, sink: &mut impl RecordSink) {
         Part::Acquire(acquire) => lock::encode_acquire([tag::ACQUIRE, 0], acquire, sink),
         Part::Delete(delete) => encode_field(tag::DELETE, delete, sink),
         Part::Check(check) => encode_field(tag::CHECK, check, sink),
+        Part::Attach(commit) => encode_field(tag::ATTACH, commit, sink),
+        Part::Detach(delete) => encode_field(tag::DETACH, delete, sink),
         Part::Release(_, token) => encode_field(tag::RELEASE, &token, sink),
     }
 }
@@ -134,6 +141,8 @@ pub(crate) fn decode<'a>(reader: &mut Reader<'a>) -> Option<TransactionRecord<'a
             OperationRecord::Put(put) => put.namespace == namespace,
             OperationRecord::Delete(delete) => delete.namespace == namespace,
             OperationRecord::Check(check) => check.namespace == namespace,
+            OperationRecord::Attach(commit) => commit.namespace == namespace,
+            OperationRecord::Detach(delete) => delete.namespace == namespace,
             OperationRecord::Acquire(acquire) => acquire.namespace == namespace,
             OperationRecord::Send(..) | OperationRecord::Settle(_) | OperationRecord::Release(_) => true,
         };
@@ -178,6 +187,8 @@ fn read_operation<'a>(reader: &mut Reader<'a>, next_blob: &mut u32) -> Option<Op
             OperationRecord::Put(put)
         }
         tag::DELETE => OperationRecord::Delete(DocumentDelete::read(&mut body)?),
+        tag::ATTACH => OperationRecord::Attach(AttachmentCommit::read(&mut body)?),
+        tag::DETACH => OperationRecord::Detach(AttachmentDelete::read(&mut body)?),
         tag::CHECK => OperationRecord::Check(DocumentCheck::read(&mut body)?),
         tag::ACQUIRE => OperationRecord::Acquire(lock::decode_acquire(&mut body)?),
         tag::RELEASE => OperationRecord::Release(LockToken::read(&mut body)?),
@@ -197,6 +208,8 @@ impl OperationRecord<'_> {
                 OperationRecord::Put(_) => kind::PUT,
                 OperationRecord::Delete(_) => kind::DELETE,
                 OperationRecord::Check(_) => kind::CHECK,
+                OperationRecord::Attach(_) => kind::ATTACH,
+                OperationRecord::Detach(_) => kind::DETACH,
                 OperationRecord::Acquire(_) => kind::ACQUIRE,
                 OperationRecord::Release(_) => kind::RELEASE,
             },
@@ -219,6 +232,8 @@ impl<'a> TransactionRecord<'a> {
             | OperationRecord::Put(_)
             | OperationRecord::Delete(_)
             | OperationRecord::Check(_)
+            | OperationRecord::Attach(_)
+            | OperationRecord::Detach(_)
             | OperationRecord::Acquire(_)
             | OperationRecord::Release(_) => None,
         })
@@ -251,6 +266,8 @@ impl<'a> TransactionRecord<'a> {
             OperationRecord::Send(..)
             | OperationRecord::Delete(_)
             | OperationRecord::Check(_)
+            | OperationRecord::Attach(_)
+            | OperationRecord::Detach(_)
             | OperationRecord::Acquire(_)
             | OperationRecord::Release(_) => Vec::new(),
         });

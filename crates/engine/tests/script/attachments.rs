@@ -1,11 +1,13 @@
-//! Attachments: `upload begin KEY NAME` with `type=`, whose ids are `u1`, `u2` and so on; `upload chunk UPLOAD
-//! CONTENT` with `offset=`, `request=` and `sum=`, a number for the SHA-256; `upload end UPLOAD`; `file commit
-//! KEY NAME UPLOAD` with `bytes=` and `sum=`, and `file delete KEY NAME`, with conditions as documents have
-//! them. `show upload UPLOAD`, `show file NAME key=` with `from=` and `limit=` of its chunks, `show files
-//! key=`, `show uploads key= name=`.
+//! Attachments: `upload begin KEY NAME` with `type=`, whose ids are `u1`, `u2` and so on; `upload chunk
+//! UPLOAD CONTENT` with `offset=`, `request=` and `sum=`, a number for the SHA-256; `upload end UPLOAD`;
+//! `file commit KEY NAME UPLOAD` with `bytes=` and `sum=`, and `file delete KEY NAME`, with conditions as
+//! documents have them. `show upload UPLOAD`, `show file NAME key=` with `from=` and `limit=` of its chunks,
+//! `show files key=`, `show uploads key= name=`.
 
 use sluice_engine::Command;
-use sluice_engine::attachments::{AttachmentCommit, AttachmentDelete, AttachmentView, UploadChunk, UploadId};
+use sluice_engine::attachments::{
+    AttachmentCommit, AttachmentDelete, AttachmentView, UploadBegin, UploadChunk, UploadId,
+};
 use sluice_engine::outcome::Reply;
 
 use super::Player;
@@ -35,7 +37,8 @@ impl Player {
         match line.words.as_slice() {
             ["begin", key, name] => {
                 let content_type = line.get("type").unwrap_or("");
-                let told = self.run(&Command::UploadBegin { namespace, key, name, content_type });
+                let told =
+                    self.run(&Command::UploadBegin(UploadBegin { namespace, key, name, content_type }));
                 if let Reply::UploadBegun { upload } = self.driver.out.reply {
                     self.uploads.push(upload);
                 }

@@ -1,9 +1,10 @@
 //! Transactions: `txn OPERATION ; OPERATION ...` with `key=` and `digest=` at the first one. Operations are
-//! `send QUEUE PAYLOAD`, `ack`, `nack`, `release` and `reject DELIVERY`, and those of `doc` and `lock`.
+//! `send QUEUE PAYLOAD`, `ack`, `nack`, `release` and `reject DELIVERY`, and those of `doc`, `file` and
+//! `lock`.
 
 use sluice_engine::Command;
 use sluice_engine::command::{
-    DocumentCheck, DocumentDelete, LockAcquire, Send, SendItem, SettleItem, Transaction,
+    AttachmentDelete, DocumentCheck, DocumentDelete, LockAcquire, Send, SendItem, SettleItem, Transaction,
 };
 use sluice_engine::item::{SendOptions, Step, Steps};
 use sluice_engine::outcome::Reply;
@@ -86,6 +87,11 @@ impl Player {
             ("doc", ["delete", key]) => {
                 let when = self.condition(line);
                 Command::DocumentDelete(DocumentDelete { namespace, key, when })
+            }
+            ("file", ["commit", ..]) => Command::AttachmentCommit(self.commit(line)),
+            ("file", ["delete", key, name]) => {
+                let when = self.condition(line);
+                Command::AttachmentDelete(AttachmentDelete { namespace, key, name, when })
             }
             ("doc", ["check", key]) => {
                 let when = self.condition(line);

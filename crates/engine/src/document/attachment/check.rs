@@ -1,6 +1,6 @@
 //! Refusals of commands about attachments whatever the state is.
 
-use crate::attachments::{AttachmentCommit, UploadChunk};
+use crate::attachments::{AttachmentCommit, UploadBegin, UploadChunk};
 use crate::document::check::check_key;
 use crate::error::{Error, FieldPath};
 use crate::limits::{
@@ -14,7 +14,8 @@ pub(crate) fn check_names(key: &str, name: &str) -> Result<(), Error> {
     key_rule("name", name, ATTACHMENT_NAME_BYTES_MAX)
 }
 
-pub(crate) fn check_begin(key: &str, name: &str, content_type: &str) -> Result<(), Error> {
+pub(crate) fn check_begin(begin: &UploadBegin<'_>) -> Result<(), Error> {
+    let UploadBegin { namespace: _, key, name, content_type } = *begin;
     check_names(key, name)?;
     check_content_type("content_type", content_type)?;
     if content_type.chars().any(char::is_control) {

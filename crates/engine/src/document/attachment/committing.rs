@@ -5,9 +5,9 @@ use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
 use crate::core::tokens::none_left;
 use crate::document::DocumentModule;
-use crate::document::attachment::state::{Attachment, AttachmentSlot, Set, SetSlot, UploadSlot};
 use crate::document::condition::holds;
 use crate::document::state::DocumentSlot;
+use crate::document::state::attachment::{Attachment, AttachmentSlot, Set, SetSlot, UploadSlot};
 use crate::documents::{DocumentCondition, DocumentVersion};
 use crate::error::Error;
 use crate::limits::{ATTACHMENTS_MAX, DOCUMENT_ATTACHMENTS_MAX};
@@ -29,7 +29,7 @@ impl DocumentModule {
             out.reply = Reply::DocumentWritten { version, created: version.version == 1 };
             return Ok(());
         }
-        self.expect_to_commit((namespace, found), commit, core)?;
+        self.expect_to_commit((namespace, found), commit, 0, core)?;
         let revision = core.tokens.give().ok_or_else(none_left)?;
         let version = self.attach((namespace, document), commit, revision, core)?;
         out.reply = Reply::DocumentWritten { version, created: version.version == 1 };
@@ -47,11 +47,13 @@ impl DocumentModule {
         (attachment.upload == commit.upload.number).then_some(attachment.version)
     }
 
-    /// Refuses a commit that cannot be done; `found`: the document, if there is one already.
+    /// Refuses a commit that cannot be done; `found`: the document, if there is one already; `others`: number
+    /// of attachments that are made before it.
     pub(crate) fn expect_to_commit(
         &self,
         (namespace, found): (NamespaceSlot, Option<DocumentSlot>),
         commit: &AttachmentCommit<'_>,
+        others: u32,
         core: &Core,
     ) -> Result<(), Error> {
         let upload = self.attachments.find_upload(namespace, commit.upload, core)?;
@@ -60,11 +62,11 @@ impl DocumentModule {
         self.expect_attachment(&commit.when, (commit.key, commit.name), before)?;
         let set = found.map_or(Slot::NIL, |document| self.documents.slots.get(document).attached);
         let count = set.some().map_or(0, |set| self.attachments.sets.get(set).count);
-        if before.is_none() && count >= DOCUMENT_ATTACHMENTS_MAX {
+        if before.is_none() && count + others >= DOCUMENT_ATTACHMENTS_MAX {
             let (what, limit) = ("attachments of a document", DOCUMENT_ATTACHMENTS_MAX.into());
             return Err(Error::LimitExceeded { what, limit });
         }
-        if before.is_none() && self.attachments.slots.used() >= ATTACHMENTS_MAX {
+        if before.is_none() && self.attachments.slots.used() + others >= ATTACHMENTS_MAX {
             return Err(Error::LimitExceeded { what: "attachments", limit: ATTACHMENTS_MAX.into() });
         }
         Ok(())
@@ -121,6 +123,32 @@ impl DocumentModule {
         });
         self.attachments.put_in_order(slot);
         Ok(version)
+    }
+
+    /// Does a commit of a transaction, which was admitted; its version, and whether it is new.
+    pub(crate) fn attach_admitted(
+        &mut self,
+        namespace: NamespaceSlot,
+        commit: &AttachmentCommit<'_>,
+        core: &mut Core,
+    ) -> (DocumentVersion, bool) {
+        let revision = core.tokens.give().unwrap_or_default();
+        let document = self.documents.find(namespace, commit.key);
+        let attached = document.map(|document| self.attach((namespace, document), commit, revision, core));
+        let version = attached.and_then(Result::ok).unwrap_or_default();
+        (version, version.version == 1)
+    }
+
+    /// Does a deletion of a transaction, which was admitted; the version that it had.
+    pub(crate) fn detach_admitted(
+        &mut self,
+        namespace: NamespaceSlot,
+        delete: &AttachmentDelete<'_>,
+        core: &mut Core,
+    ) -> DocumentVersion {
+        let place = self.expect_to_detach(self.documents.find(namespace, delete.key), delete);
+        place
+            .map_or_else(|_| DocumentVersion::default(), |(document, slot)| self.detach(document, slot, core))
     }
 
     /// Deletes an attachment.

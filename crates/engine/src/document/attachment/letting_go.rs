@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use crate::document::attachment::Attachments;
-use crate::document::attachment::state::{Attachment, AttachmentSlot, Chain, SetSlot};
+use crate::document::state::attachment::{Attachment, AttachmentSlot, Chain, SetSlot};
 use crate::outcome::Outcome;
 
 impl Attachments {

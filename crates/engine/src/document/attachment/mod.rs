@@ -1,6 +1,6 @@
-//! Attachments of documents: `state` what is kept, `record` layouts in the log, `uploading` how bytes come
-//! in, `committing` how they become an attachment, `letting_go` how they go, `check` what is refused whatever
-//! the state is, `view` reads, `recount`.
+//! Attachments of documents: `record` layouts in the log, `uploading` how bytes come in, `committing` how
+//! they become an attachment, `letting_go` how they go, `check` what is refused whatever the state is,
+//! `view` reads, `recount`.
 //!
 //! - An upload has chunks, each a blob of the log, and ends by itself when no chunk comes. A commit hands its
 //!   chunks over to an attachment; no byte is copied.
@@ -13,7 +13,6 @@ pub(crate) mod committing;
 pub(crate) mod letting_go;
 pub(crate) mod record;
 pub(crate) mod recount;
-pub(crate) mod state;
 pub(crate) mod uploading;
 pub(crate) mod view;
 
@@ -21,7 +20,7 @@ use std::collections::VecDeque;
 
 use crate::core::Core;
 use crate::core::wheel::Wheel;
-use crate::document::attachment::state::{
+use crate::document::state::attachment::{
     Attachment, AttachmentSlot, Chain, EXTENT_CHUNKS, Extent, ExtentSlot, Set, SetSlot, Upload,
 };
 use crate::id::BlobRef;

@@ -1,6 +1,6 @@
 //! Layouts of records about attachments.
 
-use crate::attachments::{AttachmentCommit, AttachmentDelete, UploadChunk};
+use crate::attachments::{AttachmentCommit, AttachmentDelete, UploadBegin, UploadChunk};
 use crate::command::RecordSink;
 use crate::core::field::{ReadField, WriteField};
 use crate::documents::DocumentCondition;
@@ -52,6 +52,24 @@ pub(crate) fn decode_chunk<'a>(reader: &mut Reader<'a>) -> Option<ChunkRecord<'a
         sha256: *reader.array()?,
         blob_bytes: reader.u32().filter(|bytes| (1..=UPLOAD_CHUNK_BYTES_MAX as u32).contains(bytes))?,
     })
+}
+
+impl WriteField for UploadBegin<'_> {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.u32(self.namespace.0);
+        [self.key, self.name, self.content_type].into_iter().for_each(|text| out.name(text));
+    }
+}
+
+impl<'a> ReadField<'a> for UploadBegin<'a> {
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        Some(UploadBegin {
+            namespace: NamespaceId(reader.u32()?),
+            key: reader.name()?,
+            name: reader.name()?,
+            content_type: reader.name()?,
+        })
+    }
 }
 
 impl WriteField for UploadId {

@@ -6,7 +6,7 @@ use crate::core::agree;
 use crate::core::namespace::NamespaceSlot;
 use crate::document::DocumentModule;
 use crate::document::attachment::Attachments;
-use crate::document::attachment::state::{Chain, ExtentSlot};
+use crate::document::state::attachment::{Chain, ExtentSlot};
 
 impl DocumentModule {
     /// Compares sets, chains, timers and orders with each other, and adds the bytes of each namespace.

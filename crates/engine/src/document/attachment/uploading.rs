@@ -1,12 +1,13 @@
 //! Uploads: how bytes come in.
 
+use crate::attachments::UploadBegin;
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
 use crate::core::tokens::none_left;
 use crate::core::wheel::FIRE_COST;
 use crate::document::attachment::Attachments;
 use crate::document::attachment::record::ChunkRecord;
-use crate::document::attachment::state::{Upload, UploadSlot};
+use crate::document::state::attachment::{Upload, UploadSlot};
 use crate::document::{DOCUMENTS_SINCE, DocumentModule};
 use crate::error::{Error, FieldPath};
 use crate::id::{NamespaceId, UploadId};
@@ -18,19 +19,17 @@ impl DocumentModule {
     /// Begins an upload.
     pub(crate) fn upload_begin(
         &mut self,
-        namespace: NamespaceId,
-        target: (&str, &str),
-        content_type: &str,
+        begin: &UploadBegin<'_>,
         core: &mut Core,
         out: &mut Outcome,
     ) -> Result<(), Error> {
         core.expect_behaviour(DOCUMENTS_SINCE)?;
-        let namespace = core.find_namespace(namespace)?;
+        let namespace = core.find_namespace(begin.namespace)?;
         if self.attachments.uploads.used() >= UPLOADS_MAX {
             return Err(Error::LimitExceeded { what: "uploads", limit: UPLOADS_MAX.into() });
         }
         let number = core.tokens.give().ok_or_else(none_left)?;
-        let upload = Upload::new(namespace, target, number, content_type);
+        let upload = Upload::new(namespace, (begin.key, begin.name), number, begin.content_type);
         let slot = self.attachments.enter_upload(upload, core.now_us);
         out.reply = Reply::UploadBegun { upload: UploadId { number, slot: slot.index() } };
         Ok(())

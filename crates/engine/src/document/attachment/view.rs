@@ -4,7 +4,7 @@ use crate::attachments::{AttachmentChunk, AttachmentView, UploadView};
 use crate::core::{Core, PAGE_ITEMS_MAX};
 use crate::document::DocumentModule;
 use crate::document::attachment::Attachments;
-use crate::document::attachment::state::{AttachmentSlot, UploadSlot};
+use crate::document::state::attachment::{AttachmentSlot, UploadSlot};
 use crate::id::{NamespaceId, UploadId};
 
 impl DocumentModule {

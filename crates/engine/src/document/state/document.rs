@@ -2,7 +2,7 @@
 
 use crate::core::namespace::NamespaceSlot;
 use crate::core::wheel::{Timed, Wheel};
-use crate::document::attachment::state::SetSlot;
+use crate::document::state::attachment::SetSlot;
 use crate::document::state::body::Body;
 use crate::document::state::{DocumentSlot, EntrySlot, FormerSlot};
 use crate::store::key::Key;

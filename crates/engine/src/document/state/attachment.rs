@@ -1,4 +1,4 @@
-//! What is kept of uploads and attachments, and its layout in a snapshot.
+//! Uploads and attachments, and the chunks that they are made of.
 
 use crate::attachments::{SHA256_OF_NOTHING, UploadProgress};
 use crate::core::namespace::NamespaceSlot;
