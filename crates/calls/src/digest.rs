@@ -37,6 +37,13 @@ pub fn group_digest<'a>(members: impl Iterator<Item = &'a QueueItem<'a>>) -> u64
     digest.finish()
 }
 
+/// The digest of bytes, never 0.
+pub(crate) fn content_digest(bytes: &[u8]) -> u64 {
+    let mut digest = Digest(MULTIPLIER);
+    digest.bytes(bytes);
+    digest.finish().max(1)
+}
+
 /// The digest of a request that has an id of its caller's choice: of what makes it this one. Nobody repeats
 /// the request of another caller.
 pub(crate) fn request_digest<'a>(caller: &'a Caller, fields: impl Iterator<Item = &'a [u8]>) -> [u64; 2] {

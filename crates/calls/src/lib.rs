@@ -18,6 +18,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod access;
+pub mod attachments;
 pub mod bulk;
 pub mod call;
 pub mod changes;

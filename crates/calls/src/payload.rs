@@ -105,6 +105,12 @@ impl Octets {
     }
 }
 
+impl From<Bytes> for Octets {
+    fn from(octets: Bytes) -> Octets {
+        Octets(octets)
+    }
+}
+
 impl From<&[u8]> for Octets {
     fn from(octets: &[u8]) -> Octets {
         Octets(Bytes::copy_from_slice(octets))

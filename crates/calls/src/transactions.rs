@@ -16,6 +16,7 @@ use sluice_engine::transactions::OperationDone;
 use sluice_node::{Committed as Done, Refused};
 
 use crate::access::Right;
+use crate::attachments::{KeyedAttach, KeyedDetach};
 use crate::digest::{Fields, group_digest, request_digest};
 use crate::documents::indexes::Indexing;
 use crate::documents::patch::{Change, KeyedPatch, Patched, TRIES};
@@ -65,6 +66,10 @@ pub struct OperationRequest {
     pub delete: Option<KeyedDelete>,
     /// A condition on a document that is not written.
     pub check: Option<KeyedCheck>,
+    /// An upload to make an attachment of.
+    pub attach: Option<KeyedAttach>,
+    /// An attachment to delete.
+    pub delete_attachment: Option<KeyedDetach>,
     /// Locks to acquire, if they are free.
     pub acquire: Option<AcquireAtOnce>,
     /// A grant to release.
@@ -88,6 +93,10 @@ pub enum Operation<'a> {
     Delete(&'a KeyedDelete),
     /// Checks a document.
     Check(&'a KeyedCheck),
+    /// Makes an attachment of an upload.
+    Attach(&'a KeyedAttach),
+    /// Deletes an attachment.
+    Detach(&'a KeyedDetach),
     /// Acquires locks.
     Acquire(&'a AcquireAtOnce),
     /// Releases a grant.
@@ -105,6 +114,8 @@ impl Operation<'_> {
             Operation::Patch(_) => "patch",
             Operation::Delete(_) => "delete",
             Operation::Check(_) => "check",
+            Operation::Attach(_) => "attach",
+            Operation::Detach(_) => "delete_attachment",
             Operation::Acquire(_) => "acquire",
             Operation::Release(_) => "release",
             Operation::Get(_) => "get",
@@ -233,6 +244,8 @@ fn allow(permit: &Permit<'_>, operation: &Operation<'_>) -> Result<(), CallError
         Operation::Put(KeyedPut { key: Some(key), .. })
         | Operation::Patch(KeyedPatch { key: Some(key), .. })
         | Operation::Delete(KeyedDelete { key: Some(key), .. })
+        | Operation::Attach(KeyedAttach { key: Some(key), .. })
+        | Operation::Detach(KeyedDetach { key: Some(key), .. })
         | Operation::Check(KeyedCheck { key: Some(key), .. }) => permit.allow_key(Right::Coordinate, key),
         Operation::Get(KeyedGet { key: Some(key) }) => permit.allow_key(Right::Read, key),
         Operation::Acquire(acquire) => {
@@ -244,7 +257,7 @@ fn allow(permit: &Permit<'_>, operation: &Operation<'_>) -> Result<(), CallError
         Operation::Settle(_) => permit.allow_some_queue(Right::Receive),
         // What has no key is refused when it is read.
         Operation::Put(_) | Operation::Patch(_) | Operation::Delete(_) => Ok(()),
-        Operation::Check(_) | Operation::Get(_) => Ok(()),
+        Operation::Attach(_) | Operation::Detach(_) | Operation::Check(_) | Operation::Get(_) => Ok(()),
     }
 }
 
@@ -295,6 +308,8 @@ impl<'a> Given<'a> {
             }
             Operation::Delete(delete) => key = key_of(delete.key.as_ref())?,
             Operation::Check(check) => key = key_of(check.key.as_ref())?,
+            Operation::Attach(attach) => key = key_of(attach.key.as_ref())?,
+            Operation::Detach(detach) => key = key_of(detach.key.as_ref())?,
             Operation::Acquire(acquire) => locks = acquire.keys()?,
             Operation::Get(_) => {
                 let reason = "a transaction of one call reads nothing: begin one, and stage its operations";
@@ -338,6 +353,8 @@ impl<'a> Given<'a> {
             }
             Operation::Delete(delete) => delete.when().put_fields(fields),
             Operation::Check(check) => check.when().put_fields(fields),
+            Operation::Attach(attach) => attach.put_fields(fields),
+            Operation::Detach(detach) => detach.put_fields(fields),
             Operation::Acquire(acquire) => {
                 let claim = acquire.claim(NamespaceId::DEFAULT, &self.locks[at])?;
                 put_claim(&claim, fields);
@@ -434,6 +451,7 @@ async fn commit_once(
             }
             (Operation::Send(_) | Operation::Settle(_) | Operation::Patch(_), _) => Ok(None),
             (Operation::Delete(_) | Operation::Check(_), _) => Ok(None),
+            (Operation::Attach(_) | Operation::Detach(_), _) => Ok(None),
             (Operation::Acquire(_) | Operation::Release(_) | Operation::Get(_), _) => Ok(None),
         };
         writings.push(writing.map_err(|fault| Refusal::Before(at, fault.into()))?);
@@ -504,6 +522,12 @@ fn command<'a>(
         (Operation::Check(check), _) => {
             let (key, when) = (given.keys[at], check.when().read()?);
             Command::DocumentCheck(DocumentCheck { namespace, key, when })
+        }
+        (Operation::Attach(attach), _) => {
+            Command::AttachmentCommit(attach.commit(namespace, given.keys[at])?)
+        }
+        (Operation::Detach(detach), _) => {
+            Command::AttachmentDelete(detach.deletion(namespace, given.keys[at])?)
         }
         (Operation::Acquire(acquire), _) => Command::LockAcquire(acquire.claim(namespace, &given.locks[at])?),
         (Operation::Release(release), _) => Command::LockRelease { namespace, token: release.token()? },

@@ -10,8 +10,8 @@ use crate::fault::Read;
 use crate::operation::{Operation, unary_operations};
 use crate::permit::Permit;
 use crate::{
-    bulk, changes, cluster, cluster_limits, consumers, dead, documents, finalize, flows, groups, health,
-    keys, limits, locks, membership, messages, namespaces, policy, queue_defaults, queues, results,
+    attachments, bulk, changes, cluster, cluster_limits, consumers, dead, documents, finalize, flows, groups,
+    health, keys, limits, locks, membership, messages, namespaces, policy, queue_defaults, queues, results,
     schedules, status, tokens, transactions,
 };
 

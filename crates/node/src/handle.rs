@@ -21,6 +21,7 @@ use crate::driver::Threads;
 use crate::in_force::InForce;
 use crate::known_indexes::KnownIndexes;
 use crate::mailbox::Mailbox;
+use crate::pace::Pace;
 use crate::placement::Placement;
 use crate::shard::leader::Leader;
 use crate::shard::replicated::forgotten::Forgotten;
@@ -71,6 +72,8 @@ pub(crate) struct Inner {
     pub(crate) stopping: AtomicBool,
     pub(crate) failure: watch::Receiver<Option<String>>,
     pub(crate) bulks: Bulks,
+    /// One per shard.
+    pub(crate) paces: Vec<Pace>,
     pub(crate) known_indexes: KnownIndexes,
     /// Bytes of payloads waiting for readers of consumers.
     pub(crate) unread_bytes: Arc<AtomicU64>,

@@ -22,6 +22,7 @@
 mod agreed_clock;
 pub mod api;
 mod asks;
+mod attachments;
 pub mod backup;
 mod blobs;
 pub mod bulk;
@@ -51,6 +52,7 @@ mod messages;
 mod metrics;
 mod namespaces;
 mod opening;
+mod pace;
 mod pending;
 mod placement;
 #[cfg(feature = "plant")]
@@ -75,6 +77,7 @@ mod transactions;
 
 pub use agreed_clock::AgreedClock;
 pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
+pub use attachments::AttachmentName;
 pub use cluster::{Asking, ClusterOptions, Link, Transport};
 pub use consumer::{Consumer, Event};
 pub use document_indexes::IndexedDocuments;

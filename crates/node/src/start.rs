@@ -18,7 +18,6 @@ use tokio::sync::{Notify, oneshot, watch};
 
 use crate::agreed_clock::AgreedClock;
 use crate::api::{Durability, Options, StartError};
-use crate::bulk::Bulks;
 use crate::clock::{Clock, LogClock, SystemClock, term_min};
 use crate::cluster::{ClusterOptions, Inboxes, Ways};
 use crate::directory::{Directory, SHARDS_MAX, expect_same_shards, lost, shard_dir};
@@ -150,7 +149,8 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         tickets: AtomicU64::new(0),
         stopping: AtomicBool::new(false),
         failure,
-        bulks: Bulks::default(),
+        bulks: Default::default(),
+        paces: crate::pace::of_shards(options.shards),
         known_indexes: Default::default(),
         unread_bytes: Arc::default(),
         shared_changes: Arc::default(),

@@ -12,6 +12,7 @@ use prost_types::field_descriptor_proto::Type;
 /// Files of which Rust code is generated; of the others only the descriptors are used.
 const FRAMES: &[&str] = &[
     "sluice/v1/common.proto",
+    "sluice/v1/attachments.proto",
     "sluice/v1/documents.proto",
     "sluice/v1/locks.proto",
     "sluice/v1/messages.proto",

@@ -502,6 +502,46 @@ operations! {
     /// Delete a document with its former versions.
     DocumentDelete "document_delete" in "documents": Namespaced Coordinate Key []
         Delete V1 ["documents" / "{key}"] "Documents/Delete" => documents::Delete;
+    /// Begin an upload for an attachment of a document.
+    /// The document need not be there yet. An upload to which no chunk comes for an hour is gone.
+    UploadBegin "upload_begin" in "attachments": Namespaced Coordinate Key []
+        Post V1 ["documents" / "{key}" / "uploads"] "Attachments/Begin" => attachments::Begin;
+    /// Show an upload, or those for an attachment.
+    UploadList "upload_list" in "attachments": Namespaced Coordinate Key []
+        Get V1 ["documents" / "{key}" / "uploads"] "Attachments/Uploads" => attachments::Uploads;
+    /// Add a chunk to an upload.
+    /// It follows the bytes that are there; the last one again is a success.
+    UploadChunk "upload_chunk" in "attachments": Namespaced Coordinate Key []
+        Post V1 ["documents" / "{key}" / "uploads" / "chunks"] "Attachments/Append" => attachments::Chunk;
+    /// Add a chunk to an upload, its bytes as the body.
+    /// Upload-Offset tells the number of the bytes before it.
+    UploadRaw "upload_raw" in "attachments": Namespaced Coordinate Key []
+        Patch V1 ["documents" / "{key}" / "uploads" / "raw"] by Special UploadRaw;
+    /// Make an attachment from an upload.
+    /// Under the conditions that are given. A repeat gets the first outcome.
+    UploadCommit "upload_commit" in "attachments": Namespaced Coordinate Key []
+        Post V1 ["documents" / "{key}" / "uploads" / "commit"] "Attachments/Commit" => attachments::Commit;
+    /// End an upload without a commit.
+    UploadEnd "upload_end" in "attachments": Namespaced Coordinate Key []
+        Delete V1 ["documents" / "{key}" / "uploads"] "Attachments/End" => attachments::End;
+    /// Write an attachment, its bytes as the body.
+    /// Content-Type is kept with it; conditions are If-Match, If-None-Match and Sluice-Lock-Token.
+    AttachmentPutRaw "attachment_put_raw" in "attachments": Namespaced Coordinate Key []
+        Put V1 ["documents" / "{key}" / "attachments" / "raw"] by Special AttachmentPutRaw;
+    /// Read the bytes of an attachment as the body, or a range of them.
+    /// If-None-Match with its ETag answers 304.
+    AttachmentRaw "attachment_raw" in "attachments": Namespaced Read Key [Long]
+        Get V1 ["documents" / "{key}" / "attachments" / "raw"] by Special AttachmentRaw;
+    /// Read some bytes of an attachment.
+    /// From an offset to the end of the chunk in which that lies: 1 MiB at most.
+    AttachmentRead "attachment_read" in "attachments": Namespaced Read Key [Long]
+        Get V1 ["documents" / "{key}" / "attachments" / "read"] "Attachments/Read" => attachments::reading::Show;
+    /// List the attachments of a document by name.
+    AttachmentList "attachment_list" in "attachments": Namespaced Read Key [Long Stale]
+        Get V1 ["documents" / "{key}" / "attachments"] "Attachments/List" => attachments::List;
+    /// Delete an attachment.
+    AttachmentDelete "attachment_delete" in "attachments": Namespaced Coordinate Key []
+        Delete V1 ["documents" / "{key}" / "attachments"] "Attachments/Delete" => attachments::Delete;
     /// Do operations on queues, documents and locks together, all or none.
     /// An error of one refuses all. A repeat with its idempotency key gets the first outcome.
     TransactionCommit "transaction_commit" in "transactions": Namespaced Open Namespace []

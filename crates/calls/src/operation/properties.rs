@@ -57,6 +57,12 @@ pub enum Special {
     DocumentPatchRaw,
     /// [`Operation::DocumentRaw`].
     DocumentRaw,
+    /// [`Operation::UploadRaw`].
+    UploadRaw,
+    /// [`Operation::AttachmentPutRaw`].
+    AttachmentPutRaw,
+    /// [`Operation::AttachmentRaw`].
+    AttachmentRaw,
     /// [`Operation::DocumentWatch`].
     DocumentWatch,
     /// [`Operation::LockWatch`].

@@ -222,6 +222,9 @@ async fn special(
         | Special::ReceiveRaw
         | Special::ResultRaw
         | Special::Backup
+        | Special::UploadRaw
+        | Special::AttachmentPutRaw
+        | Special::AttachmentRaw
         | Special::DocumentPutRaw
         | Special::DocumentPatchRaw
         | Special::DocumentRaw => Err(no_such_call(permit.path())),

@@ -1,5 +1,6 @@
 //! Transactions: operations that are done together, among them messages to send and deliveries to settle.
 
+use sluice_calls::attachments::{KeyedAttach, KeyedDetach};
 use sluice_calls::documents::patch::KeyedPatch;
 use sluice_calls::documents::{KeyedCheck, KeyedDelete, KeyedPut};
 use sluice_calls::fault::{Fault, Read};
@@ -18,8 +19,19 @@ use crate::hot::content::Text;
 /// Fields of a transaction.
 pub(crate) const TRANSACTION_FIELDS: &[&str] = &["operations"];
 /// Fields of an operation, of which it has one.
-pub(crate) const OPERATION_FIELDS: &[&str] =
-    &["send", "settle", "put", "patch", "delete", "acquire", "release", "check", "get"];
+pub(crate) const OPERATION_FIELDS: &[&str] = &[
+    "send",
+    "settle",
+    "put",
+    "patch",
+    "delete",
+    "acquire",
+    "release",
+    "check",
+    "get",
+    "attach",
+    "delete_attachment",
+];
 
 /// The use of operations that are read.
 enum Use<'k> {
@@ -114,6 +126,8 @@ enum Given {
     Patch(Box<KeyedPatch>),
     Delete(Box<KeyedDelete>),
     Check(Box<KeyedCheck>),
+    Attach(Box<KeyedAttach>),
+    Detach(Box<KeyedDetach>),
     Acquire(Box<AcquireAtOnce>),
     Release(Box<Release>),
     Get(Box<KeyedGet>),
@@ -172,6 +186,8 @@ impl<'a> Operations<'a> {
                 "delete" => Given::Delete(reader.value()?),
                 "get" => Given::Get(reader.value()?),
                 "check" => Given::Check(reader.value()?),
+                "attach" => Given::Attach(reader.value()?),
+                "delete_attachment" => Given::Detach(reader.value()?),
                 "acquire" => Given::Acquire(reader.value()?),
                 _ => Given::Release(reader.value()?),
             };
@@ -216,6 +232,8 @@ impl<'a> Operations<'a> {
                 Given::Patch(patch) => Operation::Patch(patch),
                 Given::Delete(delete) => Operation::Delete(delete),
                 Given::Check(check) => Operation::Check(check),
+                Given::Attach(attach) => Operation::Attach(attach),
+                Given::Detach(detach) => Operation::Detach(detach),
                 Given::Acquire(acquire) => Operation::Acquire(acquire),
                 Given::Release(release) => Operation::Release(release),
                 Given::Get(get) => Operation::Get(get),
@@ -244,6 +262,8 @@ mod tests {
             Operation::Patch(_) => "patch".to_owned(),
             Operation::Delete(_) => "delete".to_owned(),
             Operation::Check(_) => "check".to_owned(),
+            Operation::Attach(_) => "attach".to_owned(),
+            Operation::Detach(_) => "delete_attachment".to_owned(),
             Operation::Acquire(_) => "acquire".to_owned(),
             Operation::Release(_) => "release".to_owned(),
             Operation::Get(_) => "get".to_owned(),

@@ -14,7 +14,7 @@ use sluice_calls::permit::{Asker, CallName, identify};
 
 use super::codec::query::{Params, asks_stale};
 use super::compression::{compress, concerns};
-use super::handlers::{admin, documents, prometheus, results};
+use super::handlers::{admin, attachments, documents, prometheus, results};
 use super::route::call::Call;
 use super::route::table::{Found, find};
 use super::{events, hot, openapi, raw, typed};
@@ -140,6 +140,8 @@ fn check_parameters(operation: Operation, query: Option<&str>) -> Result<(), Cal
             Special::ReceiveRaw => raw::RECEIVE_PARAMS,
             Special::ResultRaw => results::RESULT_PARAMS,
             Special::DocumentRaw => documents::READ_PARAMS,
+            Special::UploadRaw => attachments::UPLOAD_PARAMS,
+            Special::AttachmentPutRaw | Special::AttachmentRaw => attachments::NAME_PARAMS,
             Special::SendRaw | Special::DocumentPutRaw | Special::DocumentPatchRaw => &[],
             Special::Backup | Special::Health | Special::Ready => &[],
             Special::Metrics | Special::OpenApi | Special::Docs => &[],
@@ -198,7 +200,12 @@ async fn answer_special(
 ) -> Result<Response<Body>, CallError> {
     let takes_body = matches!(
         special,
-        Special::SendRaw | Special::ReceiveRaw | Special::DocumentPutRaw | Special::DocumentPatchRaw
+        Special::SendRaw
+            | Special::ReceiveRaw
+            | Special::DocumentPutRaw
+            | Special::DocumentPatchRaw
+            | Special::UploadRaw
+            | Special::AttachmentPutRaw
     );
     if !takes_body {
         call.no_body(body).await?;
@@ -210,6 +217,9 @@ async fn answer_special(
         Special::DocumentPutRaw => documents::put(call, body).await,
         Special::DocumentPatchRaw => documents::patch(call, body).await,
         Special::DocumentRaw => documents::read(call).await,
+        Special::UploadRaw => attachments::append(call, body).await,
+        Special::AttachmentPutRaw => attachments::put(call, body).await,
+        Special::AttachmentRaw => attachments::read(call).await,
         Special::Events => events::stream::<OfNamespace>(call).await,
         Special::QueueEvents => events::stream::<OfQueue>(call).await,
         Special::DocumentWatch => events::documents(call).await,

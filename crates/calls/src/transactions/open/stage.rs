@@ -134,7 +134,12 @@ struct Staging<'p, 'c> {
 impl Staging<'_, '_> {
     async fn add(&mut self, at: usize, operation: &Operation<'_>) -> Result<StageResult, CallError> {
         match operation {
-            Operation::Send(_) | Operation::Settle(_) | Operation::Acquire(_) | Operation::Release(_) => {
+            Operation::Send(_)
+            | Operation::Settle(_)
+            | Operation::Attach(_)
+            | Operation::Detach(_)
+            | Operation::Acquire(_)
+            | Operation::Release(_) => {
                 self.check_alone(operation)?;
                 self.staged.stage(at, shown(operation));
                 self.is_request_kept = true;

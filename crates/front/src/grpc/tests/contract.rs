@@ -26,6 +26,9 @@ const NOT_HERE: &[Operation] = &[
     Operation::DocumentPutRaw,
     Operation::DocumentPatchRaw,
     Operation::DocumentRaw,
+    Operation::UploadRaw,
+    Operation::AttachmentPutRaw,
+    Operation::AttachmentRaw,
     // The server itself.
     Operation::Status,
     Operation::Backup,
@@ -145,15 +148,15 @@ struct Compared<'a> {
 }
 
 impl Compared<'_> {
-    /// The fields of an object, those of all its alternatives together; base64 twins count once.
+    /// The fields of an object, those of all its alternatives together; base64 counts as what it stands for.
     fn fields(&self, described: &Value) -> BTreeMap<String, Value> {
         let described = self.resolved(described);
         if let Some(alternatives) = described["oneOf"].as_array() {
             return alternatives.iter().flat_map(|one| self.fields(one)).collect();
         }
         let properties = described["properties"].as_object().into_iter().flatten();
-        let once = properties.filter(|(name, _)| !name.ends_with("_base64"));
-        once.map(|(name, field)| (name.clone(), field.clone())).collect()
+        let plain = |name: &str| name.strip_suffix("_base64").unwrap_or(name).to_owned();
+        properties.map(|(name, field)| (plain(name), field.clone())).collect()
     }
 
     fn resolved<'v>(&'v self, described: &'v Value) -> &'v Value {

@@ -88,7 +88,7 @@ fn request_id(headers: &HeaderMap) -> Result<Option<&str>, CallError> {
 }
 
 /// The answer to a write.
-fn written(done: Result<(DocumentVersion, bool), CallError>) -> Result<Response<Body>, CallError> {
+pub(super) fn written(done: Result<(DocumentVersion, bool), CallError>) -> Result<Response<Body>, CallError> {
     let (version, created) = match done {
         Ok(written) => written,
         Err(error) if error.code() == "version_mismatch" => {
@@ -145,7 +145,7 @@ fn read_field<'h>(
 }
 
 /// The value of a header, which may be given once.
-fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Read<Option<&'h HeaderValue>> {
+pub(super) fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Read<Option<&'h HeaderValue>> {
     let mut values = headers.get_all(name).iter();
     let first = values.next();
     if values.next().is_some() {
@@ -181,7 +181,7 @@ fn is_a_field(header: &str, fields: &str) -> CallError {
 }
 
 /// Reads If-Match and If-None-Match (RFC 9110 §13.1).
-fn read_conditions(headers: &HeaderMap) -> Read<When<'_>> {
+pub(super) fn read_conditions(headers: &HeaderMap) -> Read<When<'_>> {
     let mut when = When { names: NAMES, ..When::default() };
     let given = |name| only(headers, &name).map(|value| value.map(text).transpose())?;
     match given(IF_MATCH).map_err(|fault| fault.inside("if-match"))? {
@@ -210,10 +210,10 @@ pub(crate) async fn read(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let params = call.query(READ_PARAMS)?;
     let version = Some(params.integer("version", 1, VERSION_MAX, 0)?).filter(|version| *version > 0);
     let headers = &call.head.headers;
-    let is_read = |view: &DocumentView| is_wanted(headers, view) && !is_known(headers, view);
+    let is_read = |view: &DocumentView| is_wanted(headers, view.version) && !is_known(headers, view.version);
     let (view, bytes) = documents::read(&call.permit, version, 1, is_read).await?;
     let Some(bytes) = bytes else {
-        if !is_wanted(headers, &view) {
+        if !is_wanted(headers, view.version) {
             let changed = Error::DocumentChanged { key: view.key, version: view.version.version };
             return written(Err(changed.into()));
         }
@@ -236,14 +236,14 @@ pub(crate) async fn read(call: &Call<'_>) -> Result<Response<Body>, CallError> {
 }
 
 /// True if the caller has this version: If-None-Match names its tag, or any (RFC 9110 §13.1.2).
-fn is_known(headers: &HeaderMap, view: &DocumentView) -> bool {
-    let tag = etag(view.version);
+pub(super) fn is_known(headers: &HeaderMap, version: DocumentVersion) -> bool {
+    let tag = etag(version);
     tags(headers, IF_NONE_MATCH).any(|one| one.strip_prefix("W/").unwrap_or(one) == tag || one == "*")
 }
 
 /// True if the caller takes this version: If-Match is not there, or names its tag, or any (RFC 9110 §13.1.1).
-fn is_wanted(headers: &HeaderMap, view: &DocumentView) -> bool {
-    let tag = etag(view.version);
+pub(super) fn is_wanted(headers: &HeaderMap, version: DocumentVersion) -> bool {
+    let tag = etag(version);
     !headers.contains_key(IF_MATCH) || tags(headers, IF_MATCH).any(|one| one == tag || one == "*")
 }
 
@@ -253,11 +253,11 @@ fn tags(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
     values.flat_map(|value| value.split(',')).map(str::trim)
 }
 
-fn etag(version: DocumentVersion) -> String {
+pub(super) fn etag(version: DocumentVersion) -> String {
     format!("\"{}\"", version.revision)
 }
 
-fn put_etag(headers: &mut HeaderMap, version: DocumentVersion) {
+pub(super) fn put_etag(headers: &mut HeaderMap, version: DocumentVersion) {
     if let Ok(value) = HeaderValue::from_str(&etag(version)) {
         headers.insert(ETAG, value);
     }

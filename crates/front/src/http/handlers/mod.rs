@@ -1,6 +1,9 @@
-//! The calls that are neither typed nor hot: figures, backup, and results and documents as bodies.
+//! The calls that are neither typed nor hot: figures, backup, and results, documents and attachments as
+//! bodies.
 
 pub(crate) mod admin;
+pub(crate) mod attachments;
 pub(crate) mod documents;
 pub(crate) mod prometheus;
+mod range;
 pub(crate) mod results;

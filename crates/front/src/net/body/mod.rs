@@ -1,8 +1,9 @@
-//! Bodies: reading those of requests (`inbound`) within bounds of size, time and memory; those of answers
-//! (`outbound`).
+//! Bodies: reading those of requests (`inbound`) within bounds of size, time and memory, as a whole or in
+//! `pieces`; those of answers (`outbound`).
 
 mod inbound;
 mod outbound;
+mod pieces;
 
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 pub(crate) use inbound::Inbound;
 pub(crate) use outbound::{Body, kept};
+pub(crate) use pieces::Pieces;
 use sluice_calls::CallError;
 
 use super::memory::bodies::{BodyBudget, no_room};
@@ -155,13 +157,9 @@ where
             Ok(Some(Ok(frame))) => frame,
             Ok(None) => break,
             Ok(Some(Err(error))) => {
-                return Err(CallError::new("incomplete_body", format!("the body broke off: {error}")));
+                return Err(broken_off(&error));
             }
-            Err(_) => {
-                let message =
-                    format!("the body came too slowly: {received} bytes in {:?}", started.elapsed());
-                return Err(CallError::new("request_timeout", message));
-            }
+            Err(_) => return Err(too_slow(received, started)),
         };
         let Ok(data) = frame.into_data() else { continue };
         received += data.len();
@@ -185,6 +183,17 @@ where
         upload.bytes = gathered.into();
     }
     Ok(())
+}
+
+#[cold]
+fn broken_off(error: &impl std::fmt::Display) -> CallError {
+    CallError::new("incomplete_body", format!("the body broke off: {error}"))
+}
+
+#[cold]
+fn too_slow(received: usize, started: Instant) -> CallError {
+    let message = format!("the body came too slowly: {received} bytes in {:?}", started.elapsed());
+    CallError::new("request_timeout", message)
 }
 
 /// Reads and drops what a client still sends after it was refused: a connection closed on unread bytes would

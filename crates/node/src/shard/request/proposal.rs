@@ -105,6 +105,7 @@ fn size_hint_of_others(command: &Command<'_>) -> usize {
             128 + whole.operations.iter().map(|operation| 8 + size_hint(operation)).sum::<usize>()
         }
         Command::DocumentPut(put) => 512 + put.content.len() + 32 * put.attributes.len(),
+        Command::UploadChunk(chunk) => 512 + chunk.content.len(),
         Command::SchedulePut(put) => 512 + put.item.payload.len() + 32 * put.item.headers.len(),
         Command::Resume { receipts, .. } => 64 + receipts.len() * ITEM_BYTES,
         Command::Extend { items, .. } => 64 + items.len() * ITEM_BYTES,
@@ -152,6 +153,8 @@ pub(in crate::shard) fn class_of(command: &Command<'_>) -> Class {
         | Command::LockLeave { .. }
         | Command::DocumentDelete(_)
         | Command::IndexDelete { .. }
+        | Command::UploadEnd { .. }
+        | Command::AttachmentDelete(_)
         | Command::DocumentCheck(_)
         | Command::HoldDamaged { .. } => Class::Draining,
         _ => Class::Growing,

@@ -1,5 +1,6 @@
 //! Requests and answers of the operations that have no types.
 
+mod attachments;
 mod documents;
 mod events;
 mod messages;
@@ -29,6 +30,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     ("schedules", "Messages that are sent at times of day, or again and again"),
     ("locks", "Keys that are held for a time, under a fencing token"),
     ("documents", "Keys with a content of any type, which has a version"),
+    ("attachments", "Named bytes of a document, of up to 5 GiB"),
     ("transactions", "Operations on queues, documents and locks that are done together, all or none"),
     ("namespaces", "Tenants and their quotas"),
     ("access", "Who may do what, and who has done what"),
@@ -78,6 +80,9 @@ fn special(call: Special) -> Description {
         Special::DocumentPutRaw => documents::put(),
         Special::DocumentPatchRaw => documents::patch(),
         Special::DocumentRaw => documents::read(),
+        Special::UploadRaw => attachments::append(),
+        Special::AttachmentPutRaw => attachments::put(),
+        Special::AttachmentRaw => attachments::read(),
         Special::Events => events::events::<OfNamespace, Event>(),
         Special::QueueEvents => events::events::<OfQueue, Event>(),
         Special::DocumentWatch => events::events::<watch::Wanted, watch::Event>(),
