@@ -62,6 +62,7 @@
 
 mod access;
 mod answers;
+mod attachments;
 mod base64;
 mod calls;
 mod changes;
@@ -96,6 +97,7 @@ mod worker;
 
 pub use access::{AuditPage, StoredPolicy, Token, TokenMade, TokenNew, WhoAmI};
 pub use answers::{Delivered, DeliveredRef, Details, ItemResult, Payload, ReceivedBody, SentBody, SentIds};
+pub use attachments::{Attachment, AttachmentCondition, Downloading, Upload, Uploading};
 pub use calls::queues::*;
 pub use changes::{Bulk, BulkFilter, BulkHeader, Change, Changed, NewFields, Note};
 pub use client::Client;

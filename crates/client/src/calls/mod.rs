@@ -2,6 +2,7 @@
 
 mod access;
 mod admin;
+mod attachments;
 mod changes;
 mod cluster;
 mod consumers;

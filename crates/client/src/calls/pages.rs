@@ -13,6 +13,7 @@ const PAGE: u32 = 500;
 #[derive(Deserialize)]
 struct Page<T> {
     #[serde(
+        alias = "attachments",
         alias = "consumers",
         alias = "documents",
         alias = "limits",

@@ -1,5 +1,6 @@
 //! The command line: one file per group of verbs, and what the verbs share.
 
+mod attach;
 mod backup;
 mod bench;
 mod bulk;
@@ -121,6 +122,9 @@ enum Verb {
     /// Read, write, edit, list, watch and delete documents: keys with a content that has a version.
     #[command(subcommand)]
     Doc(doc::DocVerb),
+    /// Attach files to documents; get, list and delete attachments.
+    #[command(subcommand)]
+    Attach(attach::AttachVerb),
     /// Do operations on queues, documents and locks together, all or none.
     #[command(subcommand)]
     Txn(txn::TxnVerb),
@@ -235,6 +239,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Limit(verb) => talk(limit::run(verb, out)),
         Verb::Lock(verb) => talk(lock::run(verb, out)),
         Verb::Doc(verb) => talk(doc::run(verb, out)),
+        Verb::Attach(verb) => talk(attach::run(verb, out)),
         Verb::Txn(verb) => talk(txn::run(verb, out)),
         Verb::Message(verb) => talk(message::run(verb, out)),
         Verb::Bulk(verb) => talk(bulk::run(verb, out)),
