@@ -54,7 +54,11 @@ impl Apply<'_> {
             Command::Transaction(transaction) => self.transaction(transaction)?,
             _ => self.administer(command)?,
         }
-        let ticked = matches!(command, Command::Tick);
+        self.follow_consequences(matches!(command, Command::Tick))
+    }
+
+    /// Takes over the consequences of a record, in their order.
+    fn follow_consequences(&mut self, ticked: bool) -> Checked {
         self.follow_timers(ticked)?;
         self.follow_overdue()?;
         self.follow_children(ticked)?;
