@@ -12,6 +12,7 @@ use sluice_engine::limits::TRANSACTION_OPERATIONS_MAX;
 
 use super::super::{Given, Operation, OperationRequest, clear, command, key_of};
 use super::lock_named;
+use crate::attachments::{KeyedAttach, KeyedDetach};
 use crate::documents::patch::{KeyedPatch, patched};
 use crate::documents::{KeyedCheck, KeyedDelete, KeyedPut, read_key, text_bytes};
 use crate::error::CallError;
@@ -297,13 +298,16 @@ impl Staging<'_, '_> {
     }
 }
 
-/// An operation on messages or locks, for those who look.
+/// An operation on messages, locks or attachments, for those who look.
 fn shown(operation: &Operation<'_>) -> Shown {
     let about = match operation {
         Operation::Send(message) => vec![message.queue.to_owned()],
         Operation::Settle(settle) => vec![settle.receipt.id.to_string()],
         Operation::Acquire(acquire) => {
             acquire.keys().unwrap_or_default().into_iter().map(str::to_owned).collect()
+        }
+        Operation::Attach(KeyedAttach { key, .. }) | Operation::Detach(KeyedDetach { key, .. }) => {
+            key.iter().cloned().collect()
         }
         // The token of a grant is a secret; documents have places of their own.
         Operation::Release(_)
