@@ -248,8 +248,8 @@ fn bound_of(tree: Tree) -> Read<Bound> {
             match name.as_str() {
                 "now" => from_now(&text).map(Bound::FromNow).map_err(|error| error.inside("now")),
                 "time" => Instant::of_text(&text).map(Bound::Time).ok_or_else(|| {
-                    let reason = "expected a date with a time and a zone (RFC 3339), such as \
-                                  2026-01-31T12:00:00Z";
+                    let reason = "expected a date with a time and a zone (RFC 3339), at most \
+                                  9999-12-30T22:00:00Z, such as 2026-01-31T12:00:00Z";
                     FilterError::new(reason).inside("time")
                 }),
                 _ => Err(FilterError::new(EXPECTED)),

@@ -19,7 +19,8 @@ pub(crate) fn check_key(key: &str) -> Result<(), Error> {
 pub(crate) fn check_condition(check: &DocumentCheck<'_>) -> Result<(), Error> {
     check_key(check.key)?;
     if check.when == DocumentCondition::default() {
-        return Err(invalid("if_version", "a check has a condition: say what has to hold".into()));
+        let reason = "a check has a condition: give if_version, if_etag, if_exists, if_absent or token";
+        return Err(invalid("if_version", reason.into()));
     }
     Ok(())
 }

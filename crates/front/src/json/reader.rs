@@ -43,7 +43,7 @@ impl<'a> Reader<'a> {
             Err(error) => Err(Fault::new(
                 "invalid_json",
                 format!(
-                    "the body is not UTF-8 from byte {} on: send other octets as payload_base64, or raw",
+                    "the body is not UTF-8 from byte {} on: send other octets in base64, or raw",
                     error.valid_up_to()
                 ),
             )),
