@@ -56,7 +56,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn uploads_take_a_quarter_of_the_time() {
         let (pace, begun) = (Pace::default(), Instant::now());
-        let chunk = || pace.take(sleep(Duration::from_millis(10)));
+        let chunk = || pace.take(async { sleep(Duration::from_millis(10)).await });
         tokio::join!(chunk(), chunk(), chunk());
         // Each pause is three times as long as its chunk took, rounding included.
         is_about(begun.elapsed(), 10 + 30 + 10 + 30 + 10, 11);
