@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use clap::Args;
-use sluice_client::{ChangedDocument, ClientError, DocumentChanges};
+use sluice_client::{ChangedDocument, DocumentChanges};
 
 use super::connect::{Connection, ServerFlags};
-use super::events::may_pass;
 use super::format::{size, time};
+use super::outage::Outage;
 use super::{Out, Result, number};
 
 /// Longest wait of one request.
@@ -42,7 +42,7 @@ pub(crate) struct WatchArgs {
 pub(super) async fn run(args: WatchArgs, out: Out) -> Result<()> {
     let WatchArgs { prefix, new, since, max, server } = args;
     let connection = server.connect()?;
-    let mut watch = Watch { connection, prefix, after: since, has_begun: false, is_unreachable: false };
+    let mut watch = Watch { connection, prefix, after: since, has_begun: false, outage: Outage::default() };
     let (mut count, mut is_printed) = (0, !new);
     while max.is_none_or(|max| count < max) {
         let DocumentChanges { changes, more, .. } = watch.next(out).await?;
@@ -64,7 +64,7 @@ struct Watch {
     /// Place after which it goes on.
     after: Option<String>,
     has_begun: bool,
-    is_unreachable: bool,
+    outage: Outage,
 }
 
 impl Watch {
@@ -74,9 +74,7 @@ impl Watch {
         let found = self.connection.client.document_changes(&self.prefix, self.after.as_deref(), wait).await;
         match found {
             Ok(found) => {
-                if std::mem::take(&mut self.is_unreachable) {
-                    out.note(&format!("{} answers again", self.connection.client.server()));
-                }
+                self.outage.ends(&self.connection, out);
                 self.has_begun = true;
                 self.after = Some(found.next.clone());
                 Ok(found)
@@ -86,20 +84,11 @@ impl Watch {
                 self.after = None;
                 Ok(self.nothing())
             }
-            Err(error) if self.has_begun && may_pass(&error) => {
-                self.report_once(&error, out);
+            Err(error) => {
+                self.outage.begins(&self.connection, &error, self.has_begun, out)?;
                 tokio::time::sleep(PAUSE).await;
                 Ok(self.nothing())
             }
-            Err(error) => Err(self.connection.error(&error)),
-        }
-    }
-
-    /// Reports the first of several failures; it is tried again and again.
-    fn report_once(&mut self, error: &ClientError, out: Out) {
-        if !std::mem::replace(&mut self.is_unreachable, true) {
-            self.connection.error(error).report(out.json);
-            out.note("  Retrying until it answers.");
         }
     }
 

@@ -1,10 +1,11 @@
 //! `sluice events`.
 
 use clap::Args;
-use sluice_client::{ClientError, Event, WatchOptions};
+use sluice_client::{Event, WatchOptions};
 
 use super::connect::ServerFlags;
 use super::format::{counted, time};
+use super::outage::Outage;
 use super::{Out, Result, number};
 
 #[derive(Debug, Args)]
@@ -38,33 +39,20 @@ pub(super) async fn run(args: EventsArgs, out: Out) -> Result<u8> {
     let EventsArgs { queue, types, pattern, since, max, server } = args;
     let connection = server.connect()?;
     let mut watch = connection.client.watch(WatchOptions { queue, pattern, types, after: since });
-    let (mut count, mut unreachable) = (0, false);
+    let (mut count, mut outage) = (0, Outage::default());
     while max.is_none_or(|max| count < max) {
         let event = match watch.next().await {
             Ok(event) => event,
-            Err(error) if watch.has_begun() && may_pass(&error) => {
-                // The whole error once; it is retried again and again.
-                if !std::mem::replace(&mut unreachable, true) {
-                    connection.error(&error).report(out.json);
-                    out.note("  Retrying until it answers.");
-                }
+            Err(error) => {
+                outage.begins(&connection, &error, watch.has_begun(), out)?;
                 continue;
             }
-            Err(error) => return Err(connection.error(&error)),
         };
-        if std::mem::replace(&mut unreachable, false) {
-            out.note(&format!("{} answers again", connection.client.server()));
-        }
+        outage.ends(&connection, out);
         count += 1;
         out.show(&event, line)?;
     }
     Ok(0)
-}
-
-/// True when a retry may succeed, as after a restart of the server or an election.
-pub(super) fn may_pass(error: &ClientError) -> bool {
-    error.is_transport()
-        || matches!(error.code(), Some("shutting_down" | "overloaded" | "not_leader" | "no_leader"))
 }
 
 fn line(event: &Event) -> String {

@@ -4,8 +4,8 @@ use clap::Args;
 use sluice_client::{Lock, LockHolder};
 
 use super::connect::ServerFlags;
-use super::events::may_pass;
 use super::format::time;
+use super::outage::Outage;
 use super::{Out, Result, number};
 
 #[derive(Debug, Args)]
@@ -29,23 +29,16 @@ pub(super) async fn run(args: LockWatchArgs, out: Out) -> Result<u8> {
     let LockWatchArgs { key, max, server } = args;
     let connection = server.connect()?;
     let mut watch = connection.client.lock_watch(&key);
-    let (mut count, mut unreachable) = (0, false);
+    let (mut count, mut outage) = (0, Outage::default());
     while max.is_none_or(|max| count < max) {
         let lock = match watch.next().await {
             Ok(lock) => lock,
-            Err(error) if watch.has_begun() && may_pass(&error) => {
-                // The whole error once; it is retried again and again.
-                if !std::mem::replace(&mut unreachable, true) {
-                    connection.error(&error).report(out.json);
-                    out.note("  Retrying until it answers.");
-                }
+            Err(error) => {
+                outage.begins(&connection, &error, watch.has_begun(), out)?;
                 continue;
             }
-            Err(error) => return Err(connection.error(&error)),
         };
-        if std::mem::replace(&mut unreachable, false) {
-            out.note(&format!("{} answers again", connection.client.server()));
-        }
+        outage.ends(&connection, out);
         count += 1;
         out.show(&lock, line)?;
     }

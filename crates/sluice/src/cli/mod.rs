@@ -31,6 +31,7 @@ mod lock;
 mod lock_watch;
 mod message;
 mod namespace;
+mod outage;
 mod policy;
 mod progress;
 mod queue;
