@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use sluice_engine::attachments::{
     AttachmentCommit, AttachmentDelete, AttachmentView, UploadChunk, UploadId, UploadView,
 };
-use sluice_engine::documents::DocumentVersion;
+use sluice_engine::documents::{DocumentCondition, DocumentVersion};
 use sluice_engine::limits::{ATTACHMENT_BYTES_MAX, UPLOAD_CHUNK_BYTES_MAX};
 use sluice_engine::{Error, NamespaceId};
 use sluice_node::AttachmentName;
@@ -229,6 +229,8 @@ impl Unary for Chunk {
         let content = self
             .content_base64
             .ok_or_else(|| Fault::missing("content_base64", "a chunk has a byte at least"))?;
+        let overloaded = |_| Error::Overloaded { what: "chunks of uploads", retry_after_ms: 1_000 };
+        let _turn = permit.calls().chunk_turns().try_acquire().map_err(overloaded)?;
         let bytes = append(permit, upload, offset.get(), content.as_bytes()).await?;
         Ok(Progress { bytes }.into())
     }
@@ -345,10 +347,10 @@ pub async fn commit(
     upload: UploadId,
     bytes: u64,
     sha256: Option<[u8; 32]>,
-    when: When<'_>,
+    when: DocumentCondition,
 ) -> Result<(DocumentVersion, bool), CallError> {
     let (namespace, key) = (permit.namespace_id()?, permit.name());
-    let (bytes, when) = (Some(bytes), when.read()?);
+    let bytes = Some(bytes);
     let commit = AttachmentCommit { namespace, key, name, upload, bytes, sha256, when };
     Ok(permit.node().attachment_commit(&commit).await?)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sluice_engine::Limits;
 use sluice_node::Node;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::access::{Access, Act, Caller, Peer};
 use crate::neighbour::Neighbour;
@@ -13,6 +13,9 @@ use crate::open_transactions::OpenTransactions;
 use crate::passed::Passed;
 use crate::roster::{OwnNode, Roster};
 use crate::time::now_ms;
+
+/// Most chunks of uploads in JSON or protobuf that wait for their turn, in a whole request each.
+const CHUNKS_WAITING_MAX: usize = 64;
 
 /// The server behind all calls: the node, access control, and its stop. The node is reached with a
 /// [`crate::Permit`] only.
@@ -26,6 +29,8 @@ pub struct Calls {
     clustered: Option<Clustered>,
     passed: Arc<Passed>,
     open_transactions: OpenTransactions,
+    /// One for each chunk in JSON or protobuf that may wait for its turn.
+    chunk_turns: Semaphore,
     started_at_ms: u64,
     /// Turns true when the server stops.
     stop: watch::Sender<bool>,
@@ -66,6 +71,7 @@ impl Calls {
             clustered: None,
             passed: Arc::default(),
             open_transactions: OpenTransactions::default(),
+            chunk_turns: Semaphore::new(CHUNKS_WAITING_MAX),
             started_at_ms: now_ms(),
             stop: watch::Sender::new(false),
         }
@@ -101,6 +107,10 @@ impl Calls {
 
     pub(crate) fn stale_node(&self) -> &Node {
         &self.stale_node
+    }
+
+    pub(crate) fn chunk_turns(&self) -> &Semaphore {
+        &self.chunk_turns
     }
 
     pub(crate) fn open_transactions(&self) -> &OpenTransactions {

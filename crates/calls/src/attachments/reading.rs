@@ -31,8 +31,13 @@ pub async fn find(permit: &Permit<'_>, name: Option<&str>) -> Result<AttachmentV
     Ok(permit.node().attachment(target(permit, name)?).await?)
 }
 
-/// Bytes `from` to `to` (not included) of an attachment as they are read, at most three chunks in memory at a
-/// time. The stream breaks off when the attachment is replaced or deleted meanwhile.
+/// Memory that a stream of so many bytes takes at most, in bytes: three chunks.
+pub fn memory(bytes: u64) -> usize {
+    bytes.min(((PIECES_AHEAD + 2) * UPLOAD_CHUNK_BYTES_MAX) as u64) as usize
+}
+
+/// Bytes `from` to `to` (not included) of an attachment as they are read, a chunk at a time: see
+/// [`memory`]. The stream breaks off when the attachment is replaced or deleted meanwhile.
 ///
 /// # Errors
 /// `namespace_not_found`.

@@ -65,6 +65,12 @@ async fn an_upload_belongs_to_its_document() {
     assert_eq!(chunk(&upload, 0, b"x").run(&other).await.unwrap_err().code(), "upload_not_found");
     let end = End { upload: Some(upload) };
     assert_eq!(end.clone().run(&other).await.unwrap_err().code(), "upload_not_found");
+    let turns = permit.calls().chunk_turns();
+    let all = turns.try_acquire_many(turns.available_permits() as u32).unwrap();
+    let waiting = End::clone(&end).upload.unwrap();
+    assert_eq!(chunk(&waiting, 0, b"x").run(&permit).await.unwrap_err().code(), "overloaded");
+    drop(all);
+    chunk(&waiting, 0, b"x").run(&permit).await.unwrap();
     end.run(&permit).await.unwrap();
     for (wrong, code) in [(chunk("x", 0, b"x"), "invalid_argument"), (Chunk::default(), "missing_field")] {
         assert_eq!(wrong.run(&permit).await.unwrap_err().code(), code);

@@ -65,7 +65,11 @@ impl When<'_> {
         fields.text("token", self.token);
     }
 
-    pub(crate) fn read(&self) -> Result<DocumentCondition, CallError> {
+    /// The condition.
+    ///
+    /// # Errors
+    /// `conflicting_fields`; `invalid_argument` for what is no ETag or token.
+    pub fn read(&self) -> Result<DocumentCondition, CallError> {
         let contradicts = [
             (self.names.version, self.version.is_some()),
             (self.names.etag, self.etag.is_some()),

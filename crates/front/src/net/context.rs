@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use sluice_calls::Calls;
 use sluice_calls::time::now_ms;
+use sluice_engine::limits::UPLOAD_CHUNK_BYTES_MAX;
 
 use super::acts::Acts;
 use super::compression::Compressor;
@@ -22,6 +23,8 @@ pub(crate) struct Context {
     pub(crate) calls: Calls,
     pub(crate) options: HttpOptions,
     pub(crate) body_budget: BodyBudget,
+    /// That of raw uploads of attachments, which wait for their turn: so bodies of other calls find room.
+    pub(crate) upload_budget: BodyBudget,
     pub(crate) answers: Arc<AnswerMemory>,
     pub(crate) compressor: Compressor,
     pub(crate) http2_limits: Arc<sluice_http2::Limits>,
@@ -40,6 +43,7 @@ impl Context {
     pub(crate) fn new(calls: Calls, options: HttpOptions) -> Context {
         Context {
             body_budget: BodyBudget::new(options.bodies_bytes_max),
+            upload_budget: BodyBudget::new((options.bodies_bytes_max / 4).max(UPLOAD_CHUNK_BYTES_MAX)),
             http2_limits: Arc::new(http2_limits(&options)),
             answers: Arc::new(AnswerMemory::new(options.answers_bytes_max)),
             compressor: Compressor::new(options.compression),

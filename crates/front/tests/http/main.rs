@@ -4,6 +4,7 @@
 
 mod access;
 mod answers;
+mod attachments;
 mod audit;
 mod banned;
 mod bounds;

@@ -21,7 +21,7 @@ use crate::http::codec::query::Params;
 use crate::http::raw::text;
 use crate::http::route::call::Call;
 use crate::json::number::integer;
-use crate::net::body::{Body, Inbound, Pieces};
+use crate::net::body::{Body, BodyRules, Inbound, Pieces, drop_refused, read as read_body};
 use crate::net::respond;
 
 /// Parameters of what is about an attachment.
@@ -45,7 +45,8 @@ pub(crate) async fn append(call: &Call<'_>, body: &mut Inbound) -> Result<Respon
     })?;
     let offset = text(offset).and_then(|text| integer(text, 0, ATTACHMENT_BYTES_MAX));
     let offset = offset.map_err(|fault| fault.inside("upload-offset"))?;
-    let content = call.upload(body, UPLOAD_CHUNK_BYTES_MAX).await?;
+    let rules = BodyRules { bytes_max: UPLOAD_CHUNK_BYTES_MAX, timeout: call.context.options.body_timeout };
+    let content = read_body(body, &call.head.headers, rules, &call.context.upload_budget).await?;
     let bytes = attachments::append(&call.permit, upload, offset, content.bytes()).await?;
     let mut response = respond::empty(StatusCode::NO_CONTENT);
     response.headers_mut().insert(UPLOAD_OFFSET, bytes.into());
@@ -54,6 +55,14 @@ pub(crate) async fn append(call: &Call<'_>, body: &mut Inbound) -> Result<Respon
 
 /// `PUT P/documents/{key}/attachments/raw`
 pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
+    let done = attach(call, body).await;
+    if done.is_err() {
+        drop_refused(body, &call.head.headers).await;
+    }
+    done
+}
+
+async fn attach(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let headers = &call.head.headers;
     let params = call.query(NAME_PARAMS)?;
     let name = name_of(&params)?;
@@ -64,14 +73,18 @@ pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<
     }
     let mut when = read_conditions(headers)?;
     when.token = only(headers, &LOCK_TOKEN)?.map(text).transpose()?;
+    let when = when.read()?;
     let sha256 = read_digest(headers)?;
     let content_type = only(headers, &CONTENT_TYPE)?.map(text).transpose()?.unwrap_or_default();
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if let Some(size) = announced.filter(|size| *size > ATTACHMENT_BYTES_MAX) {
         return Err(too_large(size));
     }
+    let (context, bytes_max) = (call.context, UPLOAD_CHUNK_BYTES_MAX);
+    let timeout = context.options.body_timeout;
+    let mut pieces = Pieces::of(body, headers, bytes_max, timeout, &context.upload_budget)?;
     let upload = attachments::begin(&call.permit, name, content_type).await?;
-    let done = match fill(call, body, upload).await {
+    let done = match fill(call, &mut pieces, upload).await {
         Ok(bytes) => attachments::commit(&call.permit, name, upload, bytes, sha256, when).await,
         Err(error) => Err(error),
     };
@@ -83,10 +96,7 @@ pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<
 }
 
 /// Adds a body to an upload as it comes; tells its length.
-async fn fill(call: &Call<'_>, body: &mut Inbound, upload: UploadId) -> Result<u64, CallError> {
-    let (context, headers) = (call.context, &call.head.headers);
-    let timeout = context.options.body_timeout;
-    let mut pieces = Pieces::of(body, headers, UPLOAD_CHUNK_BYTES_MAX, timeout, &context.body_budget)?;
+async fn fill(call: &Call<'_>, pieces: &mut Pieces<'_>, upload: UploadId) -> Result<u64, CallError> {
     let mut bytes = 0;
     while let Some(piece) = pieces.next().await? {
         if bytes + piece.len() as u64 > ATTACHMENT_BYTES_MAX {
@@ -132,7 +142,10 @@ pub(crate) async fn read(call: &Call<'_>) -> Result<Response<Body>, CallError> {
         put_etag(response.headers_mut(), view.version);
         return Ok(response);
     }
-    let range = range_of(asked_range(headers, view.version), view.bytes);
+    // Ranges are for GET alone (RFC 9110 §14.2).
+    let is_head = call.head.method == http::Method::HEAD;
+    let asked = if is_head { None } else { asked_range(headers, view.version) };
+    let range = range_of(asked, view.bytes);
     let (status, (from, to)) = match range {
         Ranged::Whole => (StatusCode::OK, (0, view.bytes)),
         Ranged::Part(from, to) => (StatusCode::PARTIAL_CONTENT, (from, to)),
@@ -143,7 +156,8 @@ pub(crate) async fn read(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     put_fields(response.headers_mut(), &view, range);
     response.headers_mut().insert(CONTENT_LENGTH, (to - from).into());
     // The answer to a HEAD has the length of a body, and none.
-    let until = if call.head.method == http::Method::HEAD { from } else { to };
+    let until = if is_head { from } else { to };
+    call.in_flight.share.reserve(reading::memory(until - from))?;
     *response.body_mut() = Body::stream(reading::stream(&call.permit, view, from, until)?);
     Ok(response)
 }

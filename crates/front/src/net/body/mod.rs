@@ -100,11 +100,22 @@ where
         Err(error) => {
             let unread =
                 matches!(error.code(), "body_too_large" | "overloaded" | "unsupported_content_encoding");
-            if unread && !headers.contains_key(EXPECT) {
-                drain(&mut incoming, DRAIN_BYTES_MAX, DRAIN_TIME_MAX).await;
+            if unread {
+                drop_refused(&mut incoming, headers).await;
             }
             Err(error)
         }
+    }
+}
+
+/// Reads and drops what a client still sends of a body that was refused, unless it waits to be told to go on:
+/// a connection closed on unread bytes would be reset, and the answer lost.
+pub(crate) async fn drop_refused<B>(incoming: &mut B, headers: &HeaderMap)
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+{
+    if !headers.contains_key(EXPECT) {
+        drain(incoming, DRAIN_BYTES_MAX, DRAIN_TIME_MAX).await;
     }
 }
 
@@ -196,8 +207,7 @@ fn too_slow(received: usize, started: Instant) -> CallError {
     CallError::new("request_timeout", message)
 }
 
-/// Reads and drops what a client still sends after it was refused: a connection closed on unread bytes would
-/// be reset, and the answer lost.
+/// Reads and drops so many bytes at most.
 async fn drain<B>(incoming: &mut B, bytes_max: usize, time_max: Duration)
 where
     B: http_body::Body<Data = Bytes> + Unpin,

@@ -1,0 +1,66 @@
+//! Attachments over the raw routes: memory that uploads and downloads take, and refusals while bytes come.
+
+use crate::client::Bare;
+use crate::support::Server;
+use crate::waits::until;
+
+const CHUNK: usize = 1 << 20;
+const RAW: &str = "/v1/documents/k/attachments/raw?name=a";
+
+async fn with_document(server: &Server) {
+    assert_eq!(server.call("PUT", "/v1/documents/k", r#"{"content":"x"}"#).await.status, 201);
+}
+
+#[tokio::test]
+async fn uploads_leave_the_memory_of_bodies_to_others() {
+    let server = Server::start_with(|http, _| http.bodies_bytes_max = 2 * CHUNK).await;
+    with_document(&server).await;
+    let mut slow = Bare::connect(server.address).await;
+    slow.write(&format!("PUT {RAW} HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n12345")).await;
+    // It has the memory of uploads, which is one chunk here, for as long as it comes.
+    let put = async || server.call_with("PUT", RAW, &[], b"other").await.status;
+    until(async || put().await == 429).await;
+    let chunk = "/v1/documents/k/uploads/raw?upload=00000000800040000000";
+    let chunk = server.call_with("PATCH", chunk, &[("upload-offset", "0")], b"x").await;
+    assert_eq!((chunk.status, chunk.code()), (429, "overloaded".to_owned()));
+    let large = vec![b'x'; CHUNK];
+    assert_eq!(server.call_with("POST", "/v1/queues/q/messages/raw", &[], &large).await.status, 201);
+    slow.write("67890").await;
+    assert!(slow.read_until("etag").await.starts_with("HTTP/1.1 20"));
+    until(async || put().await == 200).await;
+}
+
+#[tokio::test]
+async fn downloads_have_their_chunks_of_the_memory_of_answers() {
+    let server = Server::start_with(|http, _| http.answers_bytes_max = CHUNK).await;
+    with_document(&server).await;
+    assert_eq!(server.call_with("PUT", RAW, &[], &vec![b'x'; 2 * CHUNK]).await.status, 201);
+    let whole = server.get(RAW).await;
+    assert_eq!((whole.status, whole.code()), (429, "overloaded".to_owned()));
+    let part = server.call_with("GET", RAW, &[("range", "bytes=5-104")], b"").await;
+    assert_eq!((part.status, part.body.len()), (206, 100));
+    let head = server.call_with("HEAD", RAW, &[("range", "bytes=5-104")], b"").await;
+    assert_eq!((head.status, head.header("content-length")), (200, "2097152"));
+}
+
+#[tokio::test]
+async fn refused_uploads_are_told_why_and_leave_nothing() {
+    let server = Server::start().await;
+    with_document(&server).await;
+    let large = vec![b'x'; 8 * CHUNK];
+    for (name, value, code) in [
+        ("repr-digest", "sha-256=:AAAA:", "invalid_argument"),
+        ("sluice-lock-token", "x", "invalid_argument"),
+        ("content-range", "bytes 0-1/2", "invalid_argument"),
+        ("content-encoding", "gzip", "unsupported_content_encoding"),
+    ] {
+        let answer = server.call_with("PUT", RAW, &[(name, value)], &large).await;
+        assert_eq!(answer.code(), code, "{name}");
+    }
+    let wrong = format!("sha-256=:{}:", "A".repeat(43) + "=");
+    let answer = server.call_with("PUT", RAW, &[("repr-digest", &wrong)], &large[..10]).await;
+    assert_eq!((answer.status, answer.code()), (409, "digest_mismatch".to_owned()));
+    let uploads = server.get("/v1/documents/k/uploads?name=a").await.json();
+    assert_eq!(uploads, serde_json::json!({"uploads": []}));
+    assert_eq!(server.get(RAW).await.status, 404);
+}
