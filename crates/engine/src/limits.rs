@@ -84,6 +84,8 @@ pub const DOCUMENT_ATTACHMENTS_MAX: u32 = 1_000;
 pub const ATTACHMENTS_MAX: u32 = 10_000_000;
 /// Most uploads of one shard at a time.
 pub const UPLOADS_MAX: u32 = 10_000;
+/// Most uploads of one namespace at a time: three quarters of those of a shard.
+pub const NAMESPACE_UPLOADS_MAX: u32 = UPLOADS_MAX / 4 * 3;
 /// Time after which an upload to which no chunk comes is gone, in milliseconds: an hour.
 pub const UPLOAD_IDLE_MS: u64 = 3_600_000;
 /// Largest chunk of an upload, in bytes: 1 MiB.

@@ -7,11 +7,12 @@ mod common;
 
 use common::Driver;
 use sluice_engine::attachments::{AttachmentCommit, UploadBegin, UploadChunk, UploadId};
-use sluice_engine::command::{DocumentDelete, DocumentPut};
+use sluice_engine::command::{DocumentDelete, DocumentPut, Transaction};
 use sluice_engine::documents::DocumentCondition;
 use sluice_engine::id::NamespaceId;
-use sluice_engine::limits::{DOCUMENT_ATTACHMENTS_MAX, UPLOAD_CHUNKS_MAX};
+use sluice_engine::limits::{DOCUMENT_ATTACHMENTS_MAX, NAMESPACE_UPLOADS_MAX, UPLOAD_CHUNKS_MAX};
 use sluice_engine::outcome::Reply;
+use sluice_engine::settings::Quotas;
 use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine};
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
@@ -34,14 +35,20 @@ fn driver() -> Driver {
         terms: &[],
     };
     driver.apply(0, &Command::DocumentPut(put));
+    driver.apply(0, &Command::DocumentPut(DocumentPut { key: "other", ..put }));
     driver
 }
 
+fn begin(driver: &mut Driver, namespace: NamespaceId, key: &str, name: &str) {
+    driver.apply(0, &Command::UploadBegin(UploadBegin { namespace, key, name, content_type: "" }));
+}
+
 fn upload(driver: &mut Driver, name: &str, chunks: u32) -> UploadId {
-    driver.apply(
-        0,
-        &Command::UploadBegin(UploadBegin { namespace: NAMESPACE, key: "k", name, content_type: "" }),
-    );
+    upload_of(driver, "k", name, chunks)
+}
+
+fn upload_of(driver: &mut Driver, key: &str, name: &str, chunks: u32) -> UploadId {
+    begin(driver, NAMESPACE, key, name);
     let Reply::UploadBegun { upload } = driver.out.reply else { panic!("{:?}", driver.out.error) };
     for offset in 0..chunks {
         append(driver, upload, offset.into());
@@ -56,10 +63,18 @@ fn append(driver: &mut Driver, upload: UploadId, offset: u64) {
     driver.apply(0, &Command::UploadChunk(chunk));
 }
 
-fn commit(driver: &mut Driver, name: &str, upload: UploadId) {
+fn committing<'a>(key: &'a str, name: &'a str, upload: UploadId) -> Command<'a> {
     let (bytes, sha256, when) = (None, None, DocumentCondition::default());
-    let commit = AttachmentCommit { namespace: NAMESPACE, key: "k", name, upload, bytes, sha256, when };
-    driver.apply(0, &Command::AttachmentCommit(commit));
+    let commit = AttachmentCommit { namespace: NAMESPACE, key, name, upload, bytes, sha256, when };
+    Command::AttachmentCommit(commit)
+}
+
+fn commit(driver: &mut Driver, name: &str, upload: UploadId) {
+    driver.apply(0, &committing("k", name, upload));
+}
+
+fn refusal(driver: &Driver) -> Option<&'static str> {
+    driver.out.error.as_ref().map(|error| error.code())
 }
 
 fn restart(driver: &mut Driver) {
@@ -90,7 +105,7 @@ fn chunks_go_in_slices() {
     let mut driver = driver();
     let first = upload(&mut driver, "a", UPLOAD_CHUNKS_MAX);
     append(&mut driver, first, UPLOAD_CHUNKS_MAX.into());
-    assert_eq!(driver.out.error.as_ref().unwrap().code(), "limit_exceeded");
+    assert_eq!(refusal(&driver), Some("limit_exceeded"));
     commit(&mut driver, "a", first);
     driver.engine.recount().unwrap();
     let chunks = |driver: &Driver, from| {
@@ -106,7 +121,7 @@ fn chunks_go_in_slices() {
     assert_eq!(driver.out.released, []);
     assert_eq!(chunks(&driver, 1).len(), 1);
     assert!(tick_all(&mut driver) >= UPLOAD_CHUNKS_MAX as usize / SLICE);
-    assert_eq!(driver.blobs.len(), 3, "the document and two chunks");
+    assert_eq!(driver.blobs.len(), 4, "the documents and two chunks");
 }
 
 #[test]
@@ -119,10 +134,63 @@ fn attachments_go_in_slices_with_their_document() {
     }
     let one_more = upload(&mut driver, "more", 1);
     commit(&mut driver, "more", one_more);
-    assert_eq!(driver.out.error.as_ref().unwrap().code(), "limit_exceeded");
+    assert_eq!(refusal(&driver), Some("limit_exceeded"));
     let delete = DocumentDelete { namespace: NAMESPACE, key: "k", when: DocumentCondition::default() };
     driver.apply(0, &Command::DocumentDelete(delete));
     assert_eq!(driver.out.released.len(), 1, "the document");
     assert!(tick_all(&mut driver) >= DOCUMENT_ATTACHMENTS_MAX as usize / 256);
-    assert_eq!(driver.blobs.len(), 1, "that of the upload");
+    assert_eq!(driver.blobs.len(), 2, "that of the upload, and the other document");
+}
+
+#[test]
+fn one_namespace_leaves_uploads_to_others() {
+    let mut driver = driver();
+    for number in 0..NAMESPACE_UPLOADS_MAX {
+        begin(&mut driver, NAMESPACE, "k", &number.to_string());
+        assert_eq!(refusal(&driver), None);
+    }
+    restart(&mut driver);
+    begin(&mut driver, NAMESPACE, "k", "more");
+    assert_eq!(refusal(&driver), Some("limit_exceeded"));
+    let create =
+        Command::NamespaceCreate { number: None, name: "other", shard: 0, quotas: Quotas::default() };
+    driver.apply(0, &create);
+    let Reply::Namespace { namespace } = driver.out.reply else { panic!("{:?}", driver.out.error) };
+    begin(&mut driver, namespace, "k", "a");
+    assert_eq!(refusal(&driver), None);
+    driver.engine.recount().unwrap();
+    let number = driver.engine.uploads_for(NAMESPACE, "k", "0", 1)[0].id;
+    driver.apply(0, &Command::UploadEnd { namespace: NAMESPACE, upload: number });
+    begin(&mut driver, NAMESPACE, "k", "more");
+    assert_eq!(refusal(&driver), None);
+    driver.engine.recount().unwrap();
+}
+
+#[test]
+fn a_transaction_counts_the_new_attachments_of_each_document() {
+    let mut driver = driver();
+    for number in 2..DOCUMENT_ATTACHMENTS_MAX {
+        let name = number.to_string();
+        let begun = upload(&mut driver, &name, 0);
+        commit(&mut driver, &name, begun);
+    }
+    // Room for two, beside one that is replaced and three of another document.
+    let names = [("other", "a"), ("other", "b"), ("other", "c"), ("k", "2"), ("k", "x"), ("k", "y")];
+    let uploads = names.map(|(key, name)| upload_of(&mut driver, key, name, 0));
+    let mut operations: Vec<Command<'_>> =
+        names.iter().zip(uploads).map(|((key, name), upload)| committing(key, name, upload)).collect();
+    let more = upload(&mut driver, "z", 0);
+    operations.push(committing("k", "z", more));
+    let mut whole = Transaction {
+        namespace: NAMESPACE,
+        idempotency_key: b"",
+        request_digest: 0,
+        operations: &operations,
+    };
+    driver.apply(0, &Command::Transaction(whole));
+    assert_eq!((refusal(&driver), driver.out.refused_at), (Some("limit_exceeded"), Some(6)));
+    whole.operations = &operations[..6];
+    driver.apply(0, &Command::Transaction(whole));
+    assert_eq!(refusal(&driver), None);
+    driver.engine.recount().unwrap();
 }

@@ -5,7 +5,7 @@ use crate::document::attachment::record::ChunkRecord;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::id::{NamespaceId, UploadId};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Reply};
 
 impl Engine {
     pub(super) fn upload_chunk(&mut self, chunk: &ChunkRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
@@ -21,6 +21,11 @@ impl Engine {
         commit: &AttachmentCommit<'_>,
         out: &mut Outcome,
     ) -> Result<(), Error> {
+        // A repeat needs the lock no more, which may have been released since.
+        if let Some(version) = self.documents.committed(commit, &self.core) {
+            out.reply = Reply::DocumentWritten { version, created: version.version == 1 };
+            return Ok(());
+        }
         self.expect_lock(commit.namespace, &commit.when, commit.key)?;
         self.documents.attachment_commit(commit, &mut self.core, out)
     }

@@ -1,11 +1,12 @@
 //! Transactions: each module admits its operations by the state as it is, and only when all are admitted does
 //! each do its own, which cannot fail.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::attachments::AttachmentCommit;
 use crate::core::namespace::NamespaceSlot;
 use crate::core::tokens::none_left;
+use crate::document::attachment::committing::Others;
 use crate::document::state::DocumentSlot;
 use crate::document::writing::Room;
 use crate::engine::Engine;
@@ -29,7 +30,8 @@ struct Needs<'a> {
     created: BTreeSet<&'a str>,
     /// Keys of attachments without a document before, and the places of their operations.
     awaited: Vec<(usize, &'a str)>,
-    attachments: u32,
+    /// Number of new attachments of each key.
+    attachments: BTreeMap<&'a str, u32>,
     claims: u32,
     /// Fencing tokens.
     tokens: u64,
@@ -220,8 +222,11 @@ impl Engine {
         self.expect_lock(commit.namespace, &commit.when, commit.key)?;
         let place = self.documents.look_up(commit.namespace, commit.key, &mut self.core, out)?;
         needs.awaited.extend(place.1.is_none().then_some((at, commit.key)));
-        self.documents.expect_to_commit(place, commit, needs.attachments, &self.core)?;
-        needs.attachments += 1;
+        let of_document = needs.attachments.get(commit.key).copied().unwrap_or(0);
+        let others = Others { of_document, all: needs.attachments.values().sum() };
+        if self.documents.expect_to_commit(place, commit, others, &self.core)? {
+            needs.attachments.insert(commit.key, of_document + 1);
+        }
         needs.tokens += 1;
         Ok(())
     }

@@ -15,6 +15,15 @@ use crate::outcome::{Outcome, Reply};
 use crate::store::key::Key;
 use crate::store::slot::Slot;
 
+/// New attachments that a transaction makes before one.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Others {
+    /// Number of those of the same document.
+    pub(crate) of_document: u32,
+    /// Number of those of all documents.
+    pub(crate) all: u32,
+}
+
 impl DocumentModule {
     /// Makes an attachment from an upload.
     pub(crate) fn attachment_commit(
@@ -25,51 +34,44 @@ impl DocumentModule {
     ) -> Result<(), Error> {
         let (namespace, found) = self.look_up(commit.namespace, commit.key, core, out)?;
         let document = found.ok_or_else(|| Error::DocumentNotFound { key: commit.key.to_owned() })?;
-        if let Some(version) = self.committed(document, commit) {
-            out.reply = Reply::DocumentWritten { version, created: version.version == 1 };
-            return Ok(());
-        }
-        self.expect_to_commit((namespace, found), commit, 0, core)?;
+        self.expect_to_commit((namespace, found), commit, Others::default(), core)?;
         let revision = core.tokens.give().ok_or_else(none_left)?;
         let version = self.attach((namespace, document), commit, revision, core)?;
         out.reply = Reply::DocumentWritten { version, created: version.version == 1 };
         Ok(())
     }
 
-    /// The version that the same commit has made.
-    pub(crate) fn committed(
-        &self,
-        document: DocumentSlot,
-        commit: &AttachmentCommit<'_>,
-    ) -> Option<DocumentVersion> {
+    /// The version that the same commit has made, as long as it is there.
+    pub(crate) fn committed(&self, commit: &AttachmentCommit<'_>, core: &Core) -> Option<DocumentVersion> {
+        let document = self.live(commit.namespace, commit.key, core)?;
         let found = self.attachment_of(document, commit.name)?;
         let attachment = self.attachments.slots.get(found);
         (attachment.upload == commit.upload.number).then_some(attachment.version)
     }
 
-    /// Refuses a commit that cannot be done; `found`: the document, if there is one already; `others`: number
-    /// of attachments that are made before it.
+    /// Refuses a commit that cannot be done; `found`: the document, if there is one already. Tells whether
+    /// the attachment is a new one.
     pub(crate) fn expect_to_commit(
         &self,
         (namespace, found): (NamespaceSlot, Option<DocumentSlot>),
         commit: &AttachmentCommit<'_>,
-        others: u32,
+        others: Others,
         core: &Core,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let upload = self.attachments.find_upload(namespace, commit.upload, core)?;
         let before = found.and_then(|document| self.attachment_of(document, commit.name));
         self.expect_upload(upload, commit)?;
         self.expect_attachment(&commit.when, (commit.key, commit.name), before)?;
         let set = found.map_or(Slot::NIL, |document| self.documents.slots.get(document).attached);
         let count = set.some().map_or(0, |set| self.attachments.sets.get(set).count);
-        if before.is_none() && count + others >= DOCUMENT_ATTACHMENTS_MAX {
+        if before.is_none() && count + others.of_document >= DOCUMENT_ATTACHMENTS_MAX {
             let (what, limit) = ("attachments of a document", DOCUMENT_ATTACHMENTS_MAX.into());
             return Err(Error::LimitExceeded { what, limit });
         }
-        if before.is_none() && self.attachments.slots.used() + others >= ATTACHMENTS_MAX {
+        if before.is_none() && self.attachments.slots.used() + others.all >= ATTACHMENTS_MAX {
             return Err(Error::LimitExceeded { what: "attachments", limit: ATTACHMENTS_MAX.into() });
         }
-        Ok(())
+        Ok(before.is_none())
     }
 
     /// Refuses an upload that is not the one that a commit tells of.

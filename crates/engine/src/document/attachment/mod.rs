@@ -16,9 +16,10 @@ pub(crate) mod recount;
 pub(crate) mod uploading;
 pub(crate) mod view;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
 use crate::core::wheel::Wheel;
 use crate::document::state::attachment::{
     Attachment, AttachmentSlot, Chain, EXTENT_CHUNKS, Extent, ExtentSlot, Set, SetSlot, Upload,
@@ -44,6 +45,8 @@ pub(crate) struct Attachments {
     freed: VecDeque<ExtentSlot>,
     /// Uploads of each namespace by document and name. Derived.
     order_of_uploads: KeyOrder<Upload>,
+    /// Number of uploads of each namespace. Derived.
+    uploads_of: BTreeMap<NamespaceSlot, u32>,
     /// Attachments by set and name. Derived.
     order: SortedIndex<Attachment>,
     /// Chunks of all extents. Derived.
@@ -61,6 +64,7 @@ impl HeadPart for Attachments {
             orphans,
             freed,
             order_of_uploads: _,
+            uploads_of: _,
             order: _,
             chunks: _,
         } = self;
@@ -90,8 +94,9 @@ impl HeadPart for Attachments {
 impl Attachments {
     /// Derives what a snapshot leaves out, after all slots were read.
     pub(crate) fn rebuild(&mut self) {
-        for (slot, _) in self.uploads.iter() {
+        for (slot, upload) in self.uploads.iter() {
             self.order_of_uploads.insert(slot, &self.uploads);
+            *self.uploads_of.entry(upload.namespace).or_default() += 1;
         }
         let slots: Vec<AttachmentSlot> = self.slots.iter().map(|(slot, _)| slot).collect();
         slots.into_iter().for_each(|slot| self.put_in_order(slot));

@@ -35,6 +35,8 @@ impl Attachments {
     fn recount_orders(&self) -> Result<(), String> {
         let used = u64::from(self.uploads.used());
         agree("uploads in order", self.order_of_uploads.recount(&self.uploads)?, used)?;
+        let of_namespaces = self.uploads_of.values().map(|count| u64::from(*count)).sum();
+        agree("uploads of namespaces", of_namespaces, used)?;
         let is_timed = |&(bucket, slot): &(usize, _)| {
             crate::core::wheel::Timed::bucket(self.uploads.get(slot)) == bucket as u16
         };

@@ -1,5 +1,7 @@
 //! Uploads: how bytes come in.
 
+use std::collections::btree_map::Entry;
+
 use crate::attachments::UploadBegin;
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
@@ -11,7 +13,9 @@ use crate::document::state::attachment::{Upload, UploadSlot};
 use crate::document::{DOCUMENTS_SINCE, DocumentModule};
 use crate::error::{Error, FieldPath};
 use crate::id::{NamespaceId, UploadId};
-use crate::limits::{ATTACHMENT_BYTES_MAX, CHUNKS_MAX, UPLOAD_CHUNKS_MAX, UPLOAD_IDLE_MS, UPLOADS_MAX};
+use crate::limits::{
+    ATTACHMENT_BYTES_MAX, CHUNKS_MAX, NAMESPACE_UPLOADS_MAX, UPLOAD_CHUNKS_MAX, UPLOAD_IDLE_MS, UPLOADS_MAX,
+};
 use crate::outcome::{Outcome, Reply};
 use crate::store::slot::Slot;
 
@@ -27,6 +31,10 @@ impl DocumentModule {
         let namespace = core.find_namespace(begin.namespace)?;
         if self.attachments.uploads.used() >= UPLOADS_MAX {
             return Err(Error::LimitExceeded { what: "uploads", limit: UPLOADS_MAX.into() });
+        }
+        if self.attachments.uploads_of.get(&namespace).is_some_and(|count| *count >= NAMESPACE_UPLOADS_MAX) {
+            let (what, limit) = ("uploads of a namespace", NAMESPACE_UPLOADS_MAX.into());
+            return Err(Error::LimitExceeded { what, limit });
         }
         let number = core.tokens.give().ok_or_else(none_left)?;
         let upload = Upload::new(namespace, (begin.key, begin.name), number, begin.content_type);
@@ -84,6 +92,7 @@ impl DocumentModule {
 
 impl Attachments {
     fn enter_upload(&mut self, upload: Upload, now_us: u64) -> UploadSlot {
+        *self.uploads_of.entry(upload.namespace).or_default() += 1;
         let slot = self.uploads.insert(upload);
         self.order_of_uploads.insert(slot, &self.uploads);
         self.put_off_end(slot, now_us);
@@ -138,7 +147,14 @@ impl Attachments {
     pub(super) fn take_upload(&mut self, slot: UploadSlot) -> Upload {
         self.wheel.remove(&mut self.uploads, slot);
         self.order_of_uploads.remove(slot, &self.uploads);
-        self.uploads.remove(slot)
+        let upload = self.uploads.remove(slot);
+        if let Entry::Occupied(mut count) = self.uploads_of.entry(upload.namespace) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+        upload
     }
 
     /// Ends an upload; its chunks go in slices.
