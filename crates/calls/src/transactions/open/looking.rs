@@ -57,7 +57,8 @@ impl Whole for Transaction {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "StagedOperation")]
 pub struct StagedOperation {
-    /// `send`, `settle`, `put`, `delete`, `check`, `acquire` or `release`; a patch is a put by then.
+    /// `send`, `settle`, `put`, `delete`, `check`, `attach`, `delete_attachment`, `acquire` or `release`; a
+    /// patch is a put by then.
     operation: String,
     /// The queue of a send, the id of the message that is settled, or keys; empty of a release.
     about: Vec<String>,
