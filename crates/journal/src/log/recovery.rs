@@ -138,9 +138,7 @@ impl Opening {
             self.verify_known(part)?;
         }
 
-        // The directory is written to from here on.
-        self.space.make_room().map_err(OpenError::io(&dir, "make room in"))?;
-        self.files.keys().begin(&self.manifest).map_err(OpenError::io(&dir.join(KEYRING), "replace"))?;
+        self.begin_writing()?;
         let moved = tail.rewrite(&*self.disk, &self.files, &self.options, &mut self.manifest)?;
         for (sealed, stretch, table) in moved.sealed {
             let holder = Arc::new(BlobHolder::new(stretch.handle.clone(), Table::Log(table), sealed.len));
@@ -190,6 +188,16 @@ impl Opening {
             hard_state,
             report: self.report,
         })
+    }
+
+    /// Prepares the directory, which is written to from here on.
+    fn begin_writing(&self) -> Result<(), OpenError> {
+        let dir = &self.options.dir;
+        // A start that was killed may have left a manifest that a loss of power would take back, and with it
+        // the meaning of what is written under it now.
+        self.disk.sync_dir(dir).map_err(OpenError::io(dir, "sync"))?;
+        self.space.make_room().map_err(OpenError::io(dir, "make room in"))?;
+        self.files.keys().begin(&self.manifest).map_err(OpenError::io(&dir.join(KEYRING), "replace"))
     }
 
     /// The snapshot that was opened.
