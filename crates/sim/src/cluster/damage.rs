@@ -2,7 +2,8 @@
 //! what was sent, and nothing is lost.
 //!
 //! A machine that loses power, or that is removed, may take the last whole copy with it. So one that has it
-//! does neither, and of a payload that others have lost nothing is damaged.
+//! does neither, and of a payload that others have lost nothing is damaged. Where the disk is encrypted, a
+//! bit spoils all payloads of its chunk.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +42,8 @@ pub(super) struct Awaited {
 }
 
 impl ClusterWorld {
-    /// Flips a bit of a blob that is not in the memory of the node whose disk is bad.
+    /// Flips a bit of a blob that is not in the memory of the node whose disk is bad, unless that spoils a
+    /// payload of which there is no other copy.
     pub(super) fn damage(&mut self) -> Checked {
         if self.loses_machines() {
             return Ok(());
@@ -59,11 +61,19 @@ impl ClusterWorld {
         }
         let (path, first) = location.place();
         let owner = &mut self.nodes[self.bad_disk];
-        let damaged = owner.disk.flip(path, first as usize + self.rng.index(location.len()));
-        owner.harmed.is_harmed |= damaged.is_some();
-        owner.harmed.damages.extend(damaged);
-        self.damaged.insert(key);
-        self.trace(|| format!("  {key:?} is damaged"));
+        let Some(damaged) = owner.disk.flip(path, first as usize + self.rng.index(location.len())) else {
+            return Ok(());
+        };
+        let spoiled = owner.spoiled(path, &live);
+        if !spoiled.iter().all(|key| self.has_copy_besides(self.bad_disk, *key)) {
+            self.nodes[self.bad_disk].disk.mend(&damaged);
+            return Ok(());
+        }
+        let harmed = &mut self.nodes[self.bad_disk].harmed;
+        harmed.is_harmed = true;
+        harmed.damages.push(damaged);
+        self.trace(|| format!("  {spoiled:?} are damaged, for {key:?}"));
+        self.damaged.extend(spoiled);
         Ok(())
     }
 

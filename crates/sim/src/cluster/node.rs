@@ -289,6 +289,17 @@ impl Node {
         })
     }
 
+    /// The blobs among `keys` that this file holds and that cannot be read.
+    pub(super) fn spoiled(&mut self, path: &Path, keys: &[BlobKey]) -> Vec<BlobKey> {
+        let Some(server) = &mut self.server else { return Vec::new() };
+        let store = server.shard.store();
+        let is_spoiled = |key: &BlobKey| match store.read(*key) {
+            BlobRead::OnDisk(location) => location.place().0 == path && location.read().is_err(),
+            BlobRead::Cached(_) | BlobRead::Missing => false,
+        };
+        keys.iter().copied().filter(is_spoiled).collect()
+    }
+
     /// True: it runs, and its disk has not synced this batch.
     pub(super) fn lacks(&mut self, batch: &Committed) -> bool {
         let server = self.server.as_mut();
