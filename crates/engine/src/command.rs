@@ -4,7 +4,7 @@
 pub use crate::attachments::{AttachmentCommit, AttachmentDelete, UploadBegin, UploadChunk};
 use crate::change::Change;
 pub use crate::documents::{DocumentCheck, DocumentDelete, DocumentPut};
-use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey, UploadId};
+use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey, TransactionId, UploadId};
 pub use crate::indexes::IndexFill;
 pub use crate::item::{Deliver, SendItem};
 use crate::limit::LimitRules;
@@ -336,6 +336,27 @@ pub enum Command<'a> {
     AttachmentDelete(AttachmentDelete<'a>),
     /// See [`Transaction`].
     Transaction(Transaction<'a>),
+    /// See [`TransactionPrepare`].
+    TransactionPrepare(TransactionPrepare<'a>),
+    /// See [`TransactionDecide`].
+    TransactionDecide(TransactionDecide<'a>),
+    /// Does what a transaction has prepared in a namespace, or lets go of it; in the coordinator's, once all
+    /// others are finished, forgets the decision.
+    TransactionFinish {
+        /// Namespace of the part.
+        namespace: NamespaceId,
+        /// The transaction.
+        id: TransactionId,
+        /// True if it is committed.
+        commit: bool,
+    },
+    /// Asks the coordinator's shard for the decision: from `until_us` on it decides to commit no more.
+    TransactionAsk {
+        /// The transaction.
+        id: TransactionId,
+        /// As of [`TransactionPrepare`].
+        until_us: u64,
+    },
     /// Holds a message whose payload could not be read back; proposed by the node.
     HoldDamaged {
         /// Id of the message.
@@ -355,8 +376,8 @@ impl<'a> Command<'a> {
 /// Operations that are done together: all of them, as one record, or none.
 ///
 /// Each is admitted by the state before the transaction, so none depends on another, but an attachment on its
-/// document, which may be put with it: what one would make
-/// room for, another does not get; and nothing is named by two of them.
+/// document, which may be put with it: what one would make room for, another does not get; and nothing is
+/// named by two of them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Transaction<'a> {
     /// Namespace of all that they are about.
@@ -370,6 +391,32 @@ pub struct Transaction<'a> {
     /// [`Command::DocumentCheck`], [`Command::AttachmentCommit`], [`Command::AttachmentDelete`],
     /// [`Command::LockAcquire`] without a wait, and [`Command::LockRelease`].
     pub operations: &'a [Command<'a>],
+}
+
+/// Admits the part of a transaction in another namespace than its coordinator's, and pins what it is about.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TransactionPrepare<'a> {
+    /// The transaction.
+    pub id: TransactionId,
+    /// Shard of the coordinator.
+    pub shard: u32,
+    /// Time from which on it cannot be decided to commit any more, in microseconds since the Unix epoch.
+    pub until_us: u64,
+    /// Operations of the namespace: all but those on attachments, and messages that wait for no others.
+    pub part: Transaction<'a>,
+}
+
+/// Does the part of a transaction in its coordinator's namespace, and decides by it that all is committed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TransactionDecide<'a> {
+    /// The transaction.
+    pub id: TransactionId,
+    /// As of [`TransactionPrepare`].
+    pub until_us: u64,
+    /// Namespaces in which it is prepared, each once, with their shards.
+    pub participants: &'a [(NamespaceId, u32)],
+    /// Operations of the coordinator's namespace; it may have none.
+    pub part: Transaction<'a>,
 }
 
 /// Sends one or many messages to a queue, all or nothing.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::carried::Carried;
+
 /// The party that has to act on an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Blame {
@@ -29,6 +31,16 @@ pub struct FieldPath(pub String);
 impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
+    }
+}
+
+impl Carried for FieldPath {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+
+    fn take(bytes: &mut &[u8]) -> Option<Self> {
+        String::take(bytes).map(FieldPath)
     }
 }
 
@@ -102,6 +114,26 @@ macro_rules! errors {
                         let _ = &mut give;
                     })*
                 }
+            }
+
+            /// The error as bytes, which [`Error::decode`] reads on another node.
+            pub fn encode(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Error::$name { $($field),* } => {
+                        stringify!($name).put(out);
+                        $($field.put(out);)*
+                    })*
+                }
+            }
+
+            /// The error that another node has encoded; `None`: this program does not know it.
+            pub fn decode(bytes: &[u8]) -> Option<Error> {
+                let mut rest = bytes;
+                let name = String::take(&mut rest)?;
+                $(if name == stringify!($name) {
+                    return Some(Error::$name { $($field: Carried::take(&mut rest)?),* });
+                })*
+                None
             }
 
             /// Every code there is, in the order of declaration; protocol tables are tested against it.
@@ -200,6 +232,12 @@ errors! {
     /// Ends of documents that a reader of changes has not heard of are not remembered any more.
     ChangesForgotten {} "changes_forgotten" Caller
         "the changes after this place are not all known any more: begin again without `after`";
+    /// A prepared transaction holds what a command is about.
+    InDoubt { what: String } "in_doubt" Operator
+        "{what} is part of a transaction over several namespaces that is being decided: try again in a moment";
+    /// A transaction over several namespaces took too long.
+    TransactionAborted {} "transaction_aborted" Caller
+        "the transaction took too long and was aborted: nothing happened, make it again";
     /// A document is not as its writer expects.
     DocumentChanged { key: String, version: u64 } "version_mismatch" Caller
         "document {key:?} is not changed, since it {is}: read it, and decide again",

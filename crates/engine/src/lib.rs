@@ -22,6 +22,7 @@
 
 pub mod attachments;
 pub mod blob;
+mod carried;
 pub mod change;
 pub mod command;
 mod core;
@@ -63,7 +64,10 @@ pub use error::Error;
 pub use id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt, ReceiptKey};
 pub use limits::Limits;
 pub use outcome::Outcome;
-pub use record::{changed_namespace, check_behaviour, check_known, consensus_entry, sets_limits};
+pub use record::{
+    changed_namespace, check_behaviour, check_known, consensus_entry, is_two_phase, sets_limits,
+};
+pub use transaction::remembered::{decode_outcomes, encode_outcomes};
 
 /// Newest version of the rules by which records apply, and of the formats that go with them. A new log
 /// follows it; another one follows its own version until [`Command::Raise`].

@@ -132,6 +132,16 @@ pub const TRANSACTION_OPERATIONS_MAX: usize = 1_000;
 /// Operations whose outcomes one shard remembers with the idempotency keys of transactions; of more, the
 /// oldest are forgotten before their window ends.
 pub const TRANSACTION_OUTCOMES_MAX: u64 = 500_000;
+/// Parts of transactions over several namespaces that are prepared on one shard at a time, and transactions
+/// decided there that are not known to be finished.
+pub const TRANSACTIONS_PREPARED_MAX: usize = 1_000;
+/// Bytes of the operations of prepared parts on one shard, without payloads, contents and results.
+pub const TRANSACTIONS_PREPARED_BYTES_MAX: usize = 16 << 20;
+/// Bytes of payloads, contents and results of the part of a transaction that is about another namespace than
+/// its coordinator's.
+pub const TRANSACTION_PART_BYTES_MAX: u64 = 4 << 20;
+/// Namespaces of one transaction, the coordinator's included.
+pub const TRANSACTION_NAMESPACES_MAX: usize = 16;
 /// Messages of one purge, delete, redrive or due timers that one apply handles.
 pub const SLICE_ITEMS: usize = 1_000;
 

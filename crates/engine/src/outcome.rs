@@ -6,7 +6,7 @@ use crate::event::Event;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, QueueId, Receipt, UploadId};
 use crate::locks::{LockGrant, LockNotice, LockTicket};
 use crate::state::State;
-use crate::transactions::OperationDone;
+use crate::transactions::{Decision, OperationDone};
 
 /// Everything that one apply brought about. Cleared by the engine at the start of each apply.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -166,6 +166,19 @@ pub enum Reply {
     Committed {
         /// True if this was a repeat.
         duplicate: bool,
+    },
+    /// Transaction prepare: it is, or was before.
+    Prepared,
+    /// Transaction finish: what came of its operations is in [`Outcome::operations`], unless it was finished
+    /// before.
+    Finished {
+        /// True if it was prepared until now.
+        known: bool,
+    },
+    /// Transaction ask: what has become of it.
+    Decided {
+        /// The decision.
+        decision: Decision,
     },
     /// Lock break: how many held it.
     LockBroken {

@@ -1,8 +1,51 @@
-//! Outcomes of transactions: operations of several modules that are done together, all or none.
+//! Transactions: operations of several modules that are done together, all or none.
+//!
+//! A transaction over several namespaces is committed in two phases: a part is prepared in each namespace but
+//! the coordinator's, the coordinator's part is done and is the decision, and the others are finished.
 
 use crate::documents::DocumentVersion;
-use crate::id::MessageId;
+pub use crate::id::TransactionId;
+use crate::id::{MessageId, NamespaceId};
 use crate::locks::LockGrant;
+
+/// Decision on a transaction over several namespaces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Decision {
+    /// Committed.
+    Committed,
+    /// Not committed, and never to be.
+    Aborted,
+    /// May still be committed.
+    Open,
+}
+
+/// A part of a transaction that is prepared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PreparedView {
+    /// The transaction.
+    pub id: TransactionId,
+    /// Shard of its coordinator.
+    pub shard: u32,
+    /// Namespace of the part.
+    pub namespace: NamespaceId,
+    /// When it was prepared, in microseconds since the Unix epoch.
+    pub prepared_at_us: u64,
+    /// Time from which on it cannot be decided to commit any more, in microseconds since the Unix epoch.
+    pub until_us: u64,
+    /// Number of its operations.
+    pub operations: u32,
+}
+
+/// A transaction that is committed, and is not known to be finished in all its namespaces.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DecidedView {
+    /// The transaction.
+    pub id: TransactionId,
+    /// When it was decided, in microseconds since the Unix epoch.
+    pub decided_at_us: u64,
+    /// Namespaces in which it was prepared, with their shards.
+    pub participants: Vec<(NamespaceId, u32)>,
+}
 
 /// The outcome of an operation of a transaction that is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -36,9 +36,10 @@ const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 /// Commands that give a record of each kind.
 const ALL_RECORDS: &str = include_str!("golden/all_records.txt");
 /// The kinds, as the first byte of a record's body tells them.
-const KINDS: [u8; 54] = [
+const KINDS: [u8; 58] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 20, 21, 28, 34, 40, 41, 42, 45, 46, 47, 48,
     50, 51, 52, 53, 54, 55, 56, 57, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77,
+    78, 79, 80, 81,
 ];
 /// Behaviour versions before the newest, each with a log and a snapshot: under 11 snapshots do not tell the
 /// version in force, and under 12 they have no locks, documents and transactions.

@@ -1,6 +1,6 @@
 //! Fields of records whose layout is the same wherever they stand.
 
-use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, ReceiptKey};
+use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, ReceiptKey, TransactionId};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
 use crate::settings::{QueuePatch, Quotas};
@@ -70,6 +70,19 @@ impl WriteField for MessageId {
 impl<'a> ReadField<'a> for MessageId {
     fn read(reader: &mut Reader<'a>) -> Option<Self> {
         Some(MessageId { namespace: NamespaceId(reader.u32()?), sequence: reader.u64()? })
+    }
+}
+
+impl WriteField for TransactionId {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.u32(self.coordinator.0);
+        out.u64(self.number);
+    }
+}
+
+impl<'a> ReadField<'a> for TransactionId {
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        Some(TransactionId { coordinator: NamespaceId(reader.u32()?), number: reader.u64()? })
     }
 }
 

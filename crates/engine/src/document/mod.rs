@@ -22,6 +22,7 @@ pub(crate) mod check;
 pub(crate) mod condition;
 pub(crate) mod ending;
 pub(crate) mod index;
+pub(crate) mod pins;
 pub(crate) mod record;
 pub(crate) mod recount;
 pub(crate) mod state;
@@ -35,6 +36,7 @@ use crate::core::namespace::NamespaceSlot;
 use crate::document::attachment::Attachments;
 use crate::document::changes::{ChangeOrder, Ends};
 use crate::document::index::Indexes;
+use crate::document::pins::Pins;
 use crate::document::state::document::{Document, Documents};
 use crate::document::state::former::Formers;
 use crate::id::BlobRef;
@@ -64,6 +66,7 @@ pub(crate) struct DocumentModule {
     pub(crate) latest: u64,
     pub(crate) indexes: Indexes,
     pub(crate) attachments: Attachments,
+    pub(crate) pins: Pins,
     /// Documents in the order of their keys. Derived.
     pub(crate) order: KeyOrder<Document>,
     /// Documents in the order of their last changes. Derived.
@@ -80,6 +83,7 @@ impl HeadPart for DocumentModule {
             latest,
             indexes,
             attachments,
+            pins,
             order: _,
             order_of_changes: _,
         } = self;
@@ -90,6 +94,7 @@ impl HeadPart for DocumentModule {
         out.u64(*latest);
         indexes.write_head(out);
         attachments.write_head(out);
+        pins.write_head(out);
     }
 
     fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
@@ -101,6 +106,7 @@ impl HeadPart for DocumentModule {
             latest: reader.u64()?,
             indexes: Indexes::read_head(reader)?,
             attachments: Attachments::read_head(reader)?,
+            pins: Pins::read_head(reader)?,
             order: KeyOrder::default(),
             order_of_changes: ChangeOrder::default(),
         })

@@ -15,9 +15,10 @@ use crate::limits::{DOCUMENT_FORMERS_MAX, DOCUMENTS_MAX};
 use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
 use crate::store::slot::Slot;
+use crate::wire::{Put, Reader};
 
 /// Room that writes take.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Room {
     pub(crate) documents: u32,
     /// Former versions.
@@ -25,6 +26,27 @@ pub(crate) struct Room {
     pub(crate) terms: u32,
     /// Bytes of the namespace.
     pub(crate) bytes: u64,
+}
+
+impl Room {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        [self.documents, self.formers, self.terms].iter().for_each(|count| out.u32(*count));
+        out.u64(self.bytes);
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Room> {
+        let (documents, formers, terms) = (reader.u32()?, reader.u32()?, reader.u32()?);
+        Some(Room { documents, formers, terms, bytes: reader.u64()? })
+    }
+}
+
+impl std::ops::SubAssign for Room {
+    fn sub_assign(&mut self, other: Room) {
+        self.documents -= other.documents;
+        self.formers -= other.formers;
+        self.terms -= other.terms;
+        self.bytes -= other.bytes;
+    }
 }
 
 impl std::ops::AddAssign for Room {
@@ -125,6 +147,7 @@ impl DocumentModule {
     ) -> Result<(NamespaceSlot, Option<DocumentSlot>), Error> {
         core.expect_behaviour(DOCUMENTS_SINCE)?;
         let namespace = core.find_namespace(namespace)?;
+        self.pins.expect_free(namespace, key)?;
         self.end_some(core, out);
         let found = self.documents.find(namespace, key);
         if let Some(slot) = found.filter(|slot| self.is_over(*slot, core)) {
@@ -167,7 +190,9 @@ impl DocumentModule {
 
     /// Checks that the shard has room for documents and former versions.
     pub(crate) fn admit(&self, room: Room) -> Result<(), Error> {
-        let (documents, formers) = (self.documents.slots.used(), self.formers.used());
+        let reserved = self.pins.reserved;
+        let documents = self.documents.slots.used() + reserved.documents;
+        let formers = self.formers.used() + reserved.formers;
         if room.documents > 0 && documents + room.documents > DOCUMENTS_MAX {
             return Err(Error::LimitExceeded { what: "documents", limit: DOCUMENTS_MAX.into() });
         }

@@ -16,6 +16,7 @@ mod restore;
 mod snapshot;
 mod texts;
 mod transactions;
+mod two_phase;
 
 use crate::core::idempotency::Idempotency;
 use crate::core::namespace::Namespace;
@@ -35,6 +36,7 @@ use crate::record::known::check_behaviour;
 use crate::record::table::RareRecord as Rare;
 use crate::settings::Quotas;
 use crate::transaction::remembered::Committed;
+use crate::transaction::two_phase::TwoPhase;
 
 /// The state machine of one shard.
 #[derive(Debug, Default)]
@@ -45,6 +47,8 @@ pub struct Engine {
     documents: DocumentModule,
     /// Transactions by their idempotency keys.
     transactions: Idempotency<Committed>,
+    /// Transactions over several namespaces.
+    two_phase: TwoPhase,
     /// The snapshot that runs. Volatile.
     snapshot: Option<Snapshot>,
 }
@@ -81,7 +85,7 @@ impl Engine {
 
     #[inline(always)]
     fn dispatch(&mut self, body: &[u8], out: &mut Outcome) -> Result<(), Error> {
-        let Engine { core, queue: queues, locks, documents, transactions: _, snapshot: _ } = self;
+        let Engine { core, queue: queues, locks, documents, .. } = self;
         match kind_of(body)? {
             Kind::Send => {
                 let record = decode::send(body)?;
@@ -108,8 +112,8 @@ impl Engine {
 
     #[cold]
     fn dispatch_rare(&mut self, record: Rare<'_>, out: &mut Outcome) -> Result<(), Error> {
-        use Rare::{DeadDelete, IndexPut, LimitSet, ScheduleDelete};
-        let Engine { core, queue: queues, locks, documents, transactions: _, snapshot: _ } = self;
+        use Rare::{DeadDelete, DeadRedrive, IndexPut, LimitSet, ScheduleDelete, ScheduleTrigger};
+        let Engine { core, queue: queues, locks, documents, .. } = self;
         match record {
             Rare::Epoch { number, behaviour } => self.begin_epoch(number, behaviour, out),
             Rare::Raise { behaviour } => self.raise(behaviour),
@@ -126,9 +130,7 @@ impl Engine {
             }
             Rare::QueuePurge { namespace, queue } => queues.queue_purge(namespace, queue, core, out),
             Rare::QueueDelete { namespace, queue } => queues.queue_delete(namespace, queue, core, out),
-            Rare::DeadRedrive { namespace, queue, ids } => {
-                queues.dead_redrive(namespace, queue, &ids, core, out)
-            }
+            DeadRedrive { namespace, queue, ids } => queues.dead_redrive(namespace, queue, &ids, core, out),
             Rare::DeadRedriveRate { namespace, queue, per_second } => {
                 queues.dead_redrive_rate(namespace, queue, per_second, core, out)
             }
@@ -146,9 +148,7 @@ impl Engine {
                 queues.schedule_pause(namespace, schedule, paused, next_at_us, core)
             }
             Rare::ScheduleFire(fire) => queues.schedule_fire(&fire, core, out),
-            Rare::ScheduleTrigger { namespace, schedule } => {
-                queues.schedule_trigger(namespace, schedule, core, out)
-            }
+            ScheduleTrigger { namespace, schedule } => queues.trigger(namespace, schedule, core, out),
             Rare::Group(group) => queues.group(&group, core, out),
             Rare::Report(report) => queues.report(&report, core, out),
             Rare::Change(change) => queues.change(&change, core, out),
@@ -174,6 +174,10 @@ impl Engine {
             Rare::AttachmentCommit(commit) => self.attachment_commit(&commit, out),
             Rare::AttachmentDelete(delete) => self.attachment_delete(&delete, out),
             Rare::Transaction(transaction) => self.transaction(&transaction, out),
+            Rare::TransactionPrepare(prepare) => self.transaction_prepare(&prepare, out),
+            Rare::TransactionDecide(decide) => self.transaction_decide(&decide, out),
+            Rare::TransactionFinish { namespace, id, commit } => self.finish_part(namespace, id, commit, out),
+            Rare::TransactionAsk { id, until_us } => self.transaction_ask(id, until_us, out),
         }
     }
 
@@ -270,6 +274,6 @@ impl Engine {
 
     /// Every reference of a module to a blob, one for each owner.
     fn owned_blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
-        self.queue.owned_blobs().chain(self.documents.owned_blobs())
+        self.queue.owned_blobs().chain(self.documents.owned_blobs()).chain(self.two_phase.owned_blobs())
     }
 }

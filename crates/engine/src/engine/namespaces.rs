@@ -41,11 +41,15 @@ impl Engine {
             let reason = format!("{:?} always exists and cannot be deleted", found.name);
             return Err(Error::InvalidArgument { field: "namespace".into(), reason });
         }
+        if !force && !self.two_phase.prepared_in(namespace).is_empty() {
+            return Err(Error::InDoubt { what: format!("namespace {:?}", found.name) });
+        }
         let (queues, documents) = (self.queue.queues_in(slot), self.documents.documents_in(slot));
         if queues + documents > 0 && !force {
             return Err(Error::NamespaceNotEmpty { namespace: found.name.to_string(), queues, documents });
         }
-        let messages = found.messages;
+        self.drop_parts(namespace, out)?;
+        let messages = self.core.namespaces.get(slot).messages;
         self.core.mark_deleted(slot);
         // All begin before one of them may end.
         self.locks.begin_sweep(slot, &mut self.core);

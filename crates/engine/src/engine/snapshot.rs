@@ -68,7 +68,7 @@ macro_rules! each_slab {
         use $crate::queue::QueueModule;
         use $crate::lock::LockModule;
         use $crate::document::DocumentModule;
-        let Engine { core, queue, locks, documents, transactions, snapshot: _ } = $engine;
+        let Engine { core, queue, locks, documents, transactions, two_phase: _, snapshot: _ } = $engine;
         let DocumentModule {
             documents,
             formers,
@@ -78,6 +78,7 @@ macro_rules! each_slab {
             // Written into the head, or derived.
             swept: _,
             latest: _,
+            pins: _,
             order: _,
             order_of_changes: _,
         } = documents;
@@ -88,6 +89,7 @@ macro_rules! each_slab {
             // Written into the head, or derived.
             woken: _,
             swept: _,
+            pins: _,
             order: _,
             changed: _, // volatile: set by the node
         } = locks;
@@ -125,6 +127,7 @@ macro_rules! each_slab {
             pending_sends,
             // Written into the head, or derived, or volatile: see `each_part`.
             totals: _,
+            pins: _,
             next_queue: _,
             wheel: _,
             consequences: _,
@@ -196,7 +199,7 @@ macro_rules! each_part {
         use $crate::core::Core;
         use $crate::queue::QueueModule;
         use $crate::queue::state::extras::AllExtras;
-        let Engine { core, queue, locks, documents, transactions, snapshot: _ } = $engine;
+        let Engine { core, queue, locks, documents, transactions, two_phase, snapshot: _ } = $engine;
         let Core {
             applied_index,
             now_us,
@@ -234,6 +237,7 @@ macro_rules! each_part {
             backlog: _, // volatile: of one record
             spent: _,   // volatile: of one record
             pending_sends,
+            pins,
             work,
             indexes: _,       // derived
             queue_names: _,   // derived
@@ -250,7 +254,7 @@ macro_rules! each_part {
             queue_defaults pending_sends
         );
         if $format >= $crate::wire::FORMAT_WITH_LOCKS {
-            each_part!(@each $part => $do; locks documents transactions);
+            each_part!(@each $part => $do; locks documents transactions pins two_phase);
         }
     }};
     (@each $part:ident => $do:expr; $($place:ident)*) => {

@@ -1,7 +1,7 @@
 //! Transactions: each module admits its operations by the state as it is, and only when all are admitted does
 //! each do its own, which cannot fail.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::attachments::AttachmentCommit;
 use crate::core::namespace::NamespaceSlot;
@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::id::{MessageId, NamespaceId};
 use crate::limits::TRANSACTION_OUTCOMES_MAX;
+use crate::lock::state::ClaimSlot;
 use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
 use crate::queue::record::item::SendItemRecord;
@@ -38,11 +39,22 @@ struct Needs<'a> {
 }
 
 /// Operations that are about to be done.
-struct Admitted<'a> {
-    namespace_slot: NamespaceSlot,
-    messages: Vec<(&'a str, SendItemRecord<'a>)>,
-    /// Sequence of the first message.
-    first: u64,
+pub(super) struct Admitted<'a> {
+    pub(super) namespace_slot: NamespaceSlot,
+    pub(super) messages: Vec<(&'a str, SendItemRecord<'a>)>,
+    /// Room that documents take.
+    pub(super) room: Room,
+    /// Sequence of the first message, once it is reserved.
+    pub(super) first: u64,
+    /// Claims that are granted already, in the order of the operations that acquire.
+    pub(super) granted: VecDeque<ClaimSlot>,
+}
+
+impl<'a> Admitted<'a> {
+    /// The messages.
+    pub(super) fn several(&self, namespace: NamespaceId) -> Several<'_> {
+        Several { namespace, namespace_slot: self.namespace_slot, items: &self.messages }
+    }
 }
 
 impl Engine {
@@ -59,14 +71,24 @@ impl Engine {
     }
 
     /// False if it was done before, under its idempotency key.
-    fn commit(&mut self, record: &TransactionRecord<'_>, out: &mut Outcome) -> Result<bool, Error> {
+    pub(super) fn commit(
+        &mut self,
+        record: &TransactionRecord<'_>,
+        out: &mut Outcome,
+    ) -> Result<bool, Error> {
         self.core.expect_behaviour(TRANSACTIONS_SINCE)?;
         let namespace_slot = self.core.find_namespace(record.namespace)?;
         if self.is_repeat(record, out)? {
             return Ok(false);
         }
-        match self.admit(record, namespace_slot, out) {
-            Ok(admitted) => self.carry_out(record, &admitted, out),
+        let admitted = self.admit(record, namespace_slot, out).and_then(|mut admitted| {
+            let sent = admitted.messages.len() as u32;
+            let first = self.queue.reserve_sequences(namespace_slot, sent, &mut self.core);
+            admitted.first = first.map_err(|error| (None, error))?;
+            Ok(admitted)
+        });
+        match admitted {
+            Ok(mut admitted) => self.carry_out(record, &mut admitted, out),
             Err((at, error)) => {
                 out.refused_at = at.map(|at| at as u32);
                 if plant::is(Plant::SettleWithoutTheRest) {
@@ -81,7 +103,7 @@ impl Engine {
     }
 
     /// True if it was done before; then what it gave is in `out`.
-    fn is_repeat(&self, record: &TransactionRecord<'_>, out: &mut Outcome) -> Result<bool, Error> {
+    pub(super) fn is_repeat(&self, record: &TransactionRecord<'_>, out: &mut Outcome) -> Result<bool, Error> {
         if record.idempotency_key.is_empty() || plant::is(Plant::ForgetTransaction) {
             return Ok(false);
         }
@@ -119,7 +141,7 @@ impl Engine {
         Ok(found.map(<[_]>::to_vec))
     }
 
-    fn remember(&mut self, record: &TransactionRecord<'_>, out: &Outcome) {
+    pub(super) fn remember(&mut self, record: &TransactionRecord<'_>, out: &Outcome) {
         if !record.idempotency_key.is_empty() {
             let (now_us, limits) = (self.core.now_us, &self.core.limits);
             let request = (record.namespace.0, record.idempotency_key, record.request_digest);
@@ -132,7 +154,7 @@ impl Engine {
     }
 
     /// Checks all operations; nothing that counts is changed when one is refused.
-    fn admit<'a>(
+    pub(super) fn admit<'a>(
         &mut self,
         record: &TransactionRecord<'a>,
         namespace_slot: NamespaceSlot,
@@ -159,8 +181,8 @@ impl Engine {
         if !self.core.tokens.has(needs.tokens) {
             return Err((None, none_left()));
         }
-        let first = self.queue.reserve_sequences(namespace_slot, sent as u32, &mut self.core);
-        Ok(Admitted { namespace_slot, first: first.map_err(of_all)?, messages })
+        let (room, granted) = (needs.documents, VecDeque::new());
+        Ok(Admitted { namespace_slot, messages, room, first: 0, granted })
     }
 
     /// Checks an operation, but for a message.
@@ -206,8 +228,8 @@ impl Engine {
                 self.locks.expect_open(acquire, namespace_slot)
             }
             OperationRecord::Release(token) => {
-                let granted = self.locks.granted(record.namespace, *token, &mut self.core);
-                granted.map(|_| ())
+                let granted = self.locks.granted(record.namespace, *token, &mut self.core)?;
+                self.locks.expect_decided(granted)
             }
         }
     }
@@ -249,22 +271,25 @@ impl Engine {
     /// Does what was admitted. Messages are sent first, so that a step that follows an acked message has no
     /// place of theirs; attachments are made when all documents are there; grants are released last, since
     /// others follow them.
-    fn carry_out(&mut self, record: &TransactionRecord<'_>, admitted: &Admitted<'_>, out: &mut Outcome) {
-        let Admitted { namespace_slot, messages, first } = admitted;
-        if !messages.is_empty() {
-            let several =
-                Several { namespace: record.namespace, namespace_slot: *namespace_slot, items: messages };
-            self.queue.place_several(several, *first, false, &mut self.core, out);
+    pub(super) fn carry_out(
+        &mut self,
+        record: &TransactionRecord<'_>,
+        admitted: &mut Admitted<'_>,
+        out: &mut Outcome,
+    ) {
+        let namespace_slot = admitted.namespace_slot;
+        if !admitted.messages.is_empty() {
+            let several = admitted.several(record.namespace);
+            self.queue.place_several(several, admitted.first, false, &mut self.core, out);
         }
-        let mut next = MessageId { namespace: record.namespace, sequence: *first };
         for operation in record.operations() {
-            let done = self.do_operation(record, *namespace_slot, &operation, &mut next, out);
+            let done = self.do_operation(record, &operation, admitted, out);
             out.operations.push(done);
         }
         for (at, operation) in record.operations().enumerate() {
             if let OperationRecord::Attach(commit) = &operation {
                 let (version, created) =
-                    self.documents.attach_admitted(*namespace_slot, commit, &mut self.core);
+                    self.documents.attach_admitted(namespace_slot, commit, &mut self.core);
                 out.operations[at] = OperationDone::Written { version, created };
             }
         }
@@ -290,21 +315,20 @@ impl Engine {
         }
     }
 
-    /// Does an operation, but for a message, which is sent, and a release. `next`: the id of the next
-    /// message.
+    /// Does an operation, but for a message, which is sent, and a release.
     fn do_operation(
         &mut self,
         record: &TransactionRecord<'_>,
-        namespace: NamespaceSlot,
         operation: &OperationRecord<'_>,
-        next: &mut MessageId,
+        admitted: &mut Admitted<'_>,
         out: &mut Outcome,
     ) -> OperationDone {
-        let core = &mut self.core;
+        let (core, namespace) = (&mut self.core, admitted.namespace_slot);
         match operation {
             OperationRecord::Send(..) => {
-                next.sequence += 1;
-                OperationDone::Sent { id: MessageId { sequence: next.sequence - 1, ..*next } }
+                let sequence = admitted.first;
+                admitted.first += 1;
+                OperationDone::Sent { id: MessageId { namespace: record.namespace, sequence } }
             }
             OperationRecord::Settle(item) => {
                 self.queue.settle_admitted(record.namespace, item, core, out);
@@ -329,8 +353,11 @@ impl Engine {
                 OperationDone::Deleted { version }
             }
             OperationRecord::Acquire(acquire) => {
-                let number = core.tokens.give().unwrap_or_default();
-                OperationDone::Granted { grant: self.locks.grant_new(acquire, namespace, number, core) }
+                let granted = admitted.granted.pop_front().unwrap_or_else(|| {
+                    let number = core.tokens.give().unwrap_or_default();
+                    self.locks.enter_granted(acquire, namespace, number, core)
+                });
+                OperationDone::Granted { grant: self.locks.begin_grant(granted, record.namespace, core) }
             }
             OperationRecord::Release(_) => OperationDone::Released,
         }

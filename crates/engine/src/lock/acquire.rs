@@ -77,15 +77,21 @@ impl LockModule {
     }
 
     /// Grants a claim for which [`LockModule::expect_open`] has held; `number`: its fencing token.
-    pub(crate) fn grant_new(
+    pub(crate) fn enter_granted(
         &mut self,
         record: &AcquireRecord<'_>,
         namespace: NamespaceSlot,
         number: u64,
         core: &Core,
-    ) -> LockGrant {
-        let slot = self.enter_claim(record, namespace, number, false, core);
-        self.grant_of(slot, record.namespace, core)
+    ) -> ClaimSlot {
+        self.enter_claim(record, namespace, number, false, core)
+    }
+
+    /// Begins the time of a grant.
+    pub(crate) fn begin_grant(&mut self, slot: ClaimSlot, namespace: NamespaceId, core: &Core) -> LockGrant {
+        let until_us = core.now_us + u64::from(self.claims.slots.get(slot).ttl_ms) * 1_000;
+        self.set_until(slot, until_us, core);
+        self.grant_of(slot, namespace, core)
     }
 
     fn enter_claim(
@@ -133,7 +139,7 @@ impl LockModule {
             return Err(held);
         }
         let left_ms = if waits { record.wait_ms } else { record.ttl_ms };
-        self.claims.set_due(slot, core.now_us + u64::from(left_ms) * 1_000, core.now_us);
+        self.set_until(slot, core.now_us + u64::from(left_ms) * 1_000, core);
         out.reply = self.standing(slot, record.namespace, core);
         Ok(())
     }

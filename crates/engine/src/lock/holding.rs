@@ -26,7 +26,7 @@ impl LockModule {
             claim.ttl_ms = ttl_ms;
         }
         let (until_us, calls) = (core.now_us + u64::from(claim.ttl_ms) * 1_000, claim.calls);
-        self.claims.set_due(slot, until_us, core.now_us);
+        self.set_until(slot, until_us, core);
         out.reply = Reply::LockGranted { grant: LockGrant { token, until_us, calls } };
         Ok(())
     }
@@ -41,6 +41,7 @@ impl LockModule {
     ) -> Result<(), Error> {
         match self.granted(namespace, token, core) {
             Ok(slot) => {
+                self.expect_decided(slot)?;
                 self.end_grant(slot, core, out);
                 Ok(())
             }
@@ -72,6 +73,10 @@ impl LockModule {
         let namespace = core.find_namespace(namespace)?;
         let mut holders = 0;
         if let Some(lock) = self.locks.find(namespace, key) {
+            let holders_of = self.locks.slots.get(lock).holders.iter(&self.places);
+            holders_of
+                .map(|place| self.places.get(place).claim)
+                .try_for_each(|slot| self.expect_decided(slot))?;
             while let head = self.locks.slots.get(lock).holders.head
                 && head != Slot::NIL
             {
@@ -93,6 +98,7 @@ impl LockModule {
         core: &mut Core,
     ) -> Result<(), Error> {
         let slot = self.granted(namespace, token, core)?;
+        self.expect_kept(slot)?;
         let holds = self
             .places_of(self.claims.slots.get(slot))
             .any(|place| *self.locks.slots.get(self.places.get(place).lock).key == *key.as_bytes());
@@ -121,7 +127,7 @@ impl LockModule {
     pub(crate) fn grant_of(&self, slot: ClaimSlot, namespace: NamespaceId, core: &Core) -> LockGrant {
         let claim = self.claims.slots.get(slot);
         let token = core.receipt_key.lock_token(namespace, claim.number, slot.index());
-        LockGrant { token, until_us: claim.due_us, calls: claim.calls }
+        LockGrant { token, until_us: self.until_us(slot), calls: claim.calls }
     }
 }
 

@@ -18,6 +18,7 @@ pub(crate) mod acquire;
 pub(crate) mod check;
 pub(crate) mod holding;
 pub(crate) mod namespaces;
+pub(crate) mod pins;
 pub(crate) mod record;
 pub(crate) mod recount;
 pub(crate) mod state;
@@ -29,6 +30,7 @@ use std::collections::VecDeque;
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
 use crate::id::NamespaceId;
+use crate::lock::pins::Pins;
 use crate::lock::state::LockSlot;
 use crate::lock::state::claim::Claims;
 use crate::lock::state::lock::{Lock, Locks};
@@ -56,6 +58,7 @@ pub(crate) struct LockModule {
     pub(crate) woken: VecDeque<LockSlot>,
     /// Deleted namespaces whose claims are still to be ended.
     pub(crate) swept: VecDeque<NamespaceSlot>,
+    pub(crate) pins: Pins,
     /// Locks in the order of their keys. Derived.
     pub(crate) order: KeyOrder<Lock>,
     /// Keys whose holders or line the current record has changed; `None`: nobody watches. Volatile: set by
@@ -65,12 +68,13 @@ pub(crate) struct LockModule {
 
 impl HeadPart for LockModule {
     fn write_head(&self, out: &mut Vec<u8>) {
-        let LockModule { claims, places, locks, woken, swept, order: _, changed: _ } = self;
+        let LockModule { claims, places, locks, woken, swept, pins, order: _, changed: _ } = self;
         claims.write_head(out);
         places.write_head(out);
         locks.write_head(out);
         slot::write_all(woken, out);
         slot::write_all(swept, out);
+        pins.write_head(out);
     }
 
     fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
@@ -80,6 +84,7 @@ impl HeadPart for LockModule {
             locks: Locks::read_head(reader)?,
             woken: slot::read_all(reader)?,
             swept: slot::read_all(reader)?,
+            pins: Pins::read_head(reader)?,
             order: KeyOrder::default(),
             changed: None,
         })

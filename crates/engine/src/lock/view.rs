@@ -41,7 +41,8 @@ impl LockModule {
         let holder = |place: PlaceSlot| {
             let claim = self.claim_of(place);
             let (owner, mode) = (claim.owner(), claim.mode());
-            LockHolderView { owner, mode, number: claim.number, until_us: claim.due_us, keys: keys(claim) }
+            let until_us = self.until_us(self.places.get(place).claim);
+            LockHolderView { owner, mode, number: claim.number, until_us, keys: keys(claim) }
         };
         let waiter = |place: PlaceSlot| {
             let claim = self.claim_of(place);

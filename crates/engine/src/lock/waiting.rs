@@ -33,7 +33,8 @@ impl LockModule {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let found = self.claims.numbered(claim.slot, claim.number);
-        let is_last = |slot: &ClaimSlot| self.claims.slots.get(*slot).calls == calls;
+        let is_last =
+            |slot: &ClaimSlot| self.claims.slots.get(*slot).calls == calls && !self.is_pinned(*slot);
         if let Some(slot) = found.filter(|slot| is_last(slot) || plant::is(Plant::LeaveForOthers)) {
             self.end_claim(slot, out);
             self.grant_woken(&mut { SLICE_PLACES }, core, out);

@@ -38,6 +38,7 @@ pub(crate) mod limit;
 pub(crate) mod message;
 pub(crate) mod namespaces;
 pub(crate) mod ordering;
+pub(crate) mod pins;
 pub(crate) mod queues;
 pub(crate) mod record;
 pub(crate) mod recount;
@@ -56,6 +57,7 @@ use crate::core::idempotency::Idempotency;
 use crate::core::wheel::Wheel;
 use crate::query::{Counters, State};
 use crate::queue::delivery::receive::Weighted;
+use crate::queue::pins::Pins;
 use crate::queue::state::QueueSlot;
 use crate::queue::state::consequence::Consequences;
 use crate::queue::state::consumer::AllConsumers;
@@ -110,6 +112,7 @@ pub(crate) struct QueueModule {
     /// Volatile.
     pub(crate) spent: usize,
     pub(crate) pending_sends: PendingSends,
+    pub(crate) pins: Pins,
     /// Work that is done in slices, in turn.
     pub(crate) work: VecDeque<Work>,
     /// Objects of namespaces, by name and number. Derived.

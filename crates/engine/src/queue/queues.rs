@@ -157,6 +157,7 @@ impl QueueModule {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let queue_slot = self.require_queue(namespace, name, core)?;
+        self.expect_queue_decided(queue_slot)?;
         let messages = self.delete_queue(queue_slot, core, out);
         self.begin_work(Work::Queue(queue_slot), core, out);
         out.reply = Reply::Count { messages };

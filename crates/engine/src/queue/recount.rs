@@ -14,11 +14,15 @@ use crate::store::slot::Slot;
 
 impl QueueModule {
     /// Compares every kept counter, list, directory entry and timer with a full count. Slow: looks at
-    /// everything. `others`: bytes of namespaces that other modules hold.
+    /// everything. `others`: messages and bytes of namespaces that are not this module's, or reserved.
     ///
     /// # Errors
     /// A sentence that tells what does not agree.
-    pub(crate) fn recount(&self, others: &BTreeMap<NamespaceSlot, u64>, core: &Core) -> Result<(), String> {
+    pub(crate) fn recount(
+        &self,
+        others: &BTreeMap<NamespaceSlot, (u64, u64)>,
+        core: &Core,
+    ) -> Result<(), String> {
         let QueueModule {
             totals: _,         // recount_totals
             messages: _,       // recount_queue, and all below
@@ -37,6 +41,7 @@ impl QueueModule {
             wheel: _,         // recount_timers
             consequences: _,  // recount_consequences
             pending_sends: _, // recount_consequences
+            pins: _,          // by the engine
             indexes: _,       // recount_queue and recount_namespaces
             queue_names: _,   // recount_queue
             queue_numbers: _, // recount_queue
@@ -224,14 +229,18 @@ impl QueueModule {
         agree("timers", counted as u64, u64::from(self.wheel.len()))
     }
 
-    fn recount_namespaces(&self, others: &BTreeMap<NamespaceSlot, u64>, core: &Core) -> Result<(), String> {
+    fn recount_namespaces(
+        &self,
+        others: &BTreeMap<NamespaceSlot, (u64, u64)>,
+        core: &Core,
+    ) -> Result<(), String> {
         for (slot, namespace) in core.namespaces.iter() {
             let of_it = || self.queues.iter().filter(move |(_, queue)| queue.namespace == slot);
             let what = |field: &str| format!("namespace {:?}: {field}", namespace.name);
-            let messages = of_it().map(|(_, queue)| queue.messages()).sum();
-            agree(&what("messages"), messages, namespace.messages)?;
+            let messages: u64 = of_it().map(|(_, queue)| queue.messages()).sum();
+            let (reserved, of_others) = others.get(&slot).copied().unwrap_or_default();
+            agree(&what("messages"), messages + reserved, namespace.messages)?;
             let bytes: u64 = of_it().map(|(_, queue)| queue.counters.bytes).sum();
-            let of_others = others.get(&slot).copied().unwrap_or(0);
             agree(&what("bytes"), bytes + of_others, namespace.bytes)?;
             agree(&what("queue slots"), of_it().count() as u64, u64::from(namespace.queue_slots))?;
             let named = of_it().filter(|(_, queue)| !queue.deleted).count() as u64;

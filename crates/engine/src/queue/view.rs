@@ -332,6 +332,7 @@ impl QueueModule {
         let unique = options.map_or(Slot::NIL, |options| options.unique);
         let ended = matches!(state, State::Dead | State::Held);
         let done = state == State::Done;
+        let (token, time_us) = self.pins.lease(slot).unwrap_or((message.token, message.time_us));
         let ended_for_good = matches!(state, State::Dead | State::Done);
         let results = self.extras.results(message.extras);
         let changed = self.extras.changed(message.extras);
@@ -345,8 +346,8 @@ impl QueueModule {
             max_attempts: queue.max_attempts(message),
             deliveries: message.deliveries,
             sent_at_us: message.sent_at_us,
-            deadline_us: timed.then_some(message.time_us),
-            receipt: (state == State::Leased).then(|| core.receipt(id, message.token)),
+            deadline_us: timed.then_some(time_us),
+            receipt: (state == State::Leased).then(|| core.receipt(id, token)),
             holder: self.holder(slot),
             backoff: self.extras.backoff(message.extras).unwrap_or(queue.settings.backoff),
             ordering_key: if ordering == Slot::NIL {

@@ -22,12 +22,8 @@ impl Command<'_> {
     /// The error names the field, its value, and what would be right.
     pub fn check(&self, limits: &Limits) -> Result<(), Error> {
         match self {
-            Command::Epoch { .. }
-            | Command::Raise { .. }
-            | Command::ReceiptKey(_)
-            | Command::Tick
-            | Command::HoldDamaged { .. }
-            | Command::ScheduleFire(_) => Ok(()),
+            Command::Epoch { .. } | Command::Raise { .. } | Command::ReceiptKey(_) => Ok(()),
+            Command::Tick | Command::HoldDamaged { .. } | Command::ScheduleFire(_) => Ok(()),
             Command::Consensus { entry } => {
                 at_most_of("bytes", "entry", entry.len() as u64, CONSENSUS_BYTES_MAX as u64)
             }
@@ -55,6 +51,9 @@ impl Command<'_> {
             Command::LockWait { wait_ms, .. } => check_wait(*wait_ms),
             Command::DocumentPut(put) => document::check_put(put),
             Command::Transaction(whole) => transaction::check(whole, limits),
+            Command::TransactionPrepare(prepare) => transaction::check_prepare(prepare, limits),
+            Command::TransactionDecide(decide) => transaction::check_decide(decide, limits),
+            Command::TransactionFinish { .. } | Command::TransactionAsk { .. } => Ok(()),
             Command::DocumentDelete(delete) => document::check_key(delete.key),
             Command::IndexPut { name, pointer, .. } => document::check_index(name, pointer),
             Command::IndexDelete { name, .. } => name_rule("index", name),

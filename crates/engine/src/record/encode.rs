@@ -33,6 +33,8 @@ impl Command<'_> {
             Command::Change(change) => change::blob_count(change),
             Command::SchedulePut(_) | Command::DocumentPut(_) | Command::UploadChunk(_) => 1,
             Command::Transaction(transaction) => transaction::blob_count(transaction),
+            Command::TransactionPrepare(prepare) => transaction::blob_count(&prepare.part),
+            Command::TransactionDecide(decide) => transaction::blob_count(&decide.part),
             Command::Tick
             | Command::Receive(_)
             | Command::Extend { .. }
@@ -58,6 +60,8 @@ impl Command<'_> {
             Command::UploadChunk(chunk) => attachment::encode_chunk(head::UPLOAD_CHUNK, chunk, sink),
             Command::IndexFill(fill) => index::encode_fill(head::INDEX_FILL, fill, sink),
             Command::Transaction(whole) => transaction::encode(head::TRANSACTION, whole, sink),
+            Command::TransactionPrepare(part) => transaction::encode_prepare(head::PREPARE, part, sink),
+            Command::TransactionDecide(part) => transaction::encode_decide(head::DECIDE, part, sink),
             Command::Settle { namespace, items } => encode_settle(head::SETTLE, *namespace, items, sink),
             Command::Extend { namespace, items } => encode_extend(head::EXTEND, *namespace, items, sink),
             Command::Report { namespace, items } => {

@@ -46,6 +46,19 @@ pub fn changed_namespace(body: &[u8]) -> Option<NamespaceId> {
     }
 }
 
+/// True if a record is one by which a transaction over several namespaces is committed, and this program can
+/// apply it.
+pub fn is_two_phase(body: &[u8]) -> bool {
+    let Ok(Kind::Rare) = kind_of(body) else { return false };
+    matches!(
+        decode::rare(body),
+        Ok(RareRecord::TransactionPrepare(_)
+            | RareRecord::TransactionDecide(_)
+            | RareRecord::TransactionFinish { .. }
+            | RareRecord::TransactionAsk { .. })
+    )
+}
+
 /// True if a record sets the limits in force, if they can be.
 pub fn sets_limits(body: &[u8]) -> bool {
     kind_of(body) == Ok(Kind::Rare) && matches!(decode::rare(body), Ok(RareRecord::Configure(_)))

@@ -17,5 +17,5 @@ pub(crate) mod known;
 pub(crate) mod table;
 
 pub use crate::record::known::{
-    changed_namespace, check_behaviour, check_known, consensus_entry, sets_limits,
+    changed_namespace, check_behaviour, check_known, consensus_entry, is_two_phase, sets_limits,
 };

@@ -14,7 +14,7 @@ use crate::document::index::record::FillRecord;
 use crate::document::record as document;
 use crate::document::record::PutRecord;
 use crate::documents::{DocumentCheck, DocumentDelete};
-use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, ReceiptKey, UploadId};
+use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, ReceiptKey, TransactionId, UploadId};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
 use crate::lock::record as lock;
@@ -29,7 +29,7 @@ use crate::queue::record::schedule::SchedulePutRecord;
 use crate::queue::record::{change, consumer as consumers, group, report, schedule};
 use crate::settings::{QueuePatch, Quotas};
 use crate::transaction::record as transaction;
-use crate::transaction::record::TransactionRecord;
+use crate::transaction::record::{DecideRecord, PrepareRecord, TransactionRecord};
 use crate::wire::{Put, Reader};
 
 macro_rules! records {
@@ -119,6 +119,8 @@ records! {
         INDEX_FILL IndexFill(FillRecord<'a>) = 72, 1, index::decode_fill;
         UPLOAD_CHUNK UploadChunk(ChunkRecord<'a>) = 74, 1, attachment::decode_chunk;
         TRANSACTION Transaction(TransactionRecord<'a>) = 68, 2, transaction::decode;
+        PREPARE TransactionPrepare(PrepareRecord<'a>) = 78, 1, transaction::decode_prepare;
+        DECIDE TransactionDecide(DecideRecord<'a>) = 79, 1, transaction::decode_decide;
     }
     whole {
         Configure(Limits) = 2, 1;
@@ -159,6 +161,8 @@ records! {
         IndexPut { namespace: NamespaceId, name: &'a str, pointer: &'a str } = 70, 1;
         IndexDelete { namespace: NamespaceId, name: &'a str } = 71, 1;
         UploadEnd { namespace: NamespaceId, upload: UploadId } = 75, 1;
+        TransactionFinish { namespace: NamespaceId, id: TransactionId, commit: bool } = 80, 1;
+        TransactionAsk { id: TransactionId, until_us: u64 } = 81, 1;
         ScheduleTrigger { namespace: NamespaceId, schedule: &'a str } = 54, 1;
     }
 }

@@ -3,13 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::command::{
-    AttachmentCommit, AttachmentDelete, Command, DocumentCheck, DocumentDelete, DocumentPut, Transaction,
+    AttachmentCommit, AttachmentDelete, Command, DocumentCheck, DocumentDelete, DocumentPut, SendItem,
+    Transaction, TransactionDecide, TransactionPrepare,
 };
 use crate::document::attachment::check::{check_commit, check_names};
 use crate::document::check::{check_condition, check_put};
 use crate::error::Error;
 use crate::id::Receipt;
-use crate::limits::{IDEMPOTENCY_KEY_BYTES_MAX, Limits, TRANSACTION_OPERATIONS_MAX};
+use crate::limits::{
+    IDEMPOTENCY_KEY_BYTES_MAX, Limits, TRANSACTION_NAMESPACES_MAX, TRANSACTION_OPERATIONS_MAX,
+    TRANSACTION_PART_BYTES_MAX,
+};
 use crate::lock::check::check_acquire;
 use crate::locks::LockToken;
 use crate::queue::delivery::check::check_settle;
@@ -19,10 +23,68 @@ use crate::transaction::part::Part;
 use crate::transaction::{kind, path};
 
 pub(crate) fn check(transaction: &Transaction<'_>, limits: &Limits) -> Result<(), Error> {
+    check_part_of(transaction, 1, limits).map(|_| ())
+}
+
+/// Checks a part of a transaction over several namespaces, which another one decides.
+pub(crate) fn check_prepare(prepare: &TransactionPrepare<'_>, limits: &Limits) -> Result<(), Error> {
+    if prepare.part.namespace == prepare.id.coordinator {
+        let reason = "a prepared part in the namespace of its coordinator";
+        return Err(Error::Internal { reason: reason.into() });
+    }
+    for (at, operation) in prepare.part.operations.iter().enumerate() {
+        let Some(part) = Part::of(operation) else { continue };
+        let prefix = path(at, part.kind());
+        let refused = match part {
+            Part::Attach(_) | Part::Detach(_) => Some(("name", "attachments are")),
+            Part::Send(send) if send.items.iter().any(waits_for_others) => {
+                Some(("depends_on", "messages that wait for others are"))
+            }
+            Part::Send(_)
+            | Part::Settle(..)
+            | Part::Put(_)
+            | Part::Delete(_)
+            | Part::Check(_)
+            | Part::Acquire(_)
+            | Part::Release(..) => None,
+        };
+        if let Some((field, what)) = refused {
+            let reason = format!("{what} of the namespace in which the transaction is made, and of no other");
+            return Err(invalid(format!("{prefix}{field}"), reason));
+        }
+    }
+    let size = check_part_of(&prepare.part, 1, limits)?;
+    if size > TRANSACTION_PART_BYTES_MAX {
+        let (what, limit) = ("bytes of contents of another namespace", TRANSACTION_PART_BYTES_MAX);
+        return Err(Error::BatchTooLarge { what, size, limit });
+    }
+    Ok(())
+}
+
+fn waits_for_others(item: &SendItem<'_>) -> bool {
+    item.options.is_some_and(|options| options.depends_on.is_some())
+}
+
+/// Checks the part of a transaction over several namespaces that decides the whole.
+pub(crate) fn check_decide(decide: &TransactionDecide<'_>, limits: &Limits) -> Result<(), Error> {
+    let namespaces = decide.participants.len() as u64 + 1;
+    between_of("namespaces", "operations", namespaces, 2, TRANSACTION_NAMESPACES_MAX as u64)?;
+    let others = decide.participants.iter().map(|(namespace, _)| namespace);
+    let named: BTreeSet<_> = others.chain([&decide.id.coordinator]).collect();
+    if named.len() as u64 != namespaces || decide.part.namespace != decide.id.coordinator {
+        let reason = "a transaction of which two parts are in one namespace";
+        return Err(Error::Internal { reason: reason.into() });
+    }
+    check_part_of(&decide.part, 0, limits).map(|_| ())
+}
+
+/// Checks operations of one namespace, of which there are at least `least`; returns the bytes of their
+/// contents.
+fn check_part_of(transaction: &Transaction<'_>, least: u64, limits: &Limits) -> Result<u64, Error> {
     let key_bytes = transaction.idempotency_key.len() as u64;
     at_most_of("bytes", "idempotency_key", key_bytes, IDEMPOTENCY_KEY_BYTES_MAX as u64)?;
     let count = transaction.operations.len() as u64;
-    between_of("operations", "operations", count, 1, TRANSACTION_OPERATIONS_MAX as u64)?;
+    between_of("operations", "operations", count, least, TRANSACTION_OPERATIONS_MAX as u64)?;
     let mut named = Named::default();
     let mut bytes = 0;
     for (at, operation) in transaction.operations.iter().enumerate() {
@@ -41,7 +103,7 @@ pub(crate) fn check(transaction: &Transaction<'_>, limits: &Limits) -> Result<()
         Some((path(at, kind::SEND), send.queue, send.items.first()?))
     });
     bytes += check_several(transaction.namespace, messages, limits)? as usize;
-    check_bytes("bytes of contents", bytes, limits)
+    check_bytes("bytes of contents", bytes, limits).map(|()| bytes as u64)
 }
 
 /// Checks an operation by itself, but for a message; returns the bytes of its contents.

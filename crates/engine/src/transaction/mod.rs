@@ -5,6 +5,7 @@ pub(crate) mod check;
 mod part;
 pub(crate) mod record;
 pub(crate) mod remembered;
+pub(crate) mod two_phase;
 
 /// The behaviour version since which there are transactions.
 pub(crate) const TRANSACTIONS_SINCE: u16 = 13;

@@ -5,12 +5,12 @@
 //! other operations, in order.
 
 use crate::attachments::{AttachmentCommit, AttachmentDelete};
-use crate::command::{Command, RecordSink, Transaction};
+use crate::command::{Command, RecordSink, Transaction, TransactionDecide, TransactionPrepare};
 use crate::core::field::{ReadField, WriteField};
 use crate::document::record as document;
 use crate::document::record::PutRecord;
 use crate::documents::{DocumentCheck, DocumentDelete};
-use crate::id::{BlobRef, NamespaceId};
+use crate::id::{BlobRef, NamespaceId, TransactionId};
 use crate::lock::record as lock;
 use crate::lock::record::AcquireRecord;
 use crate::locks::LockToken;
@@ -62,9 +62,57 @@ pub(crate) struct TransactionRecord<'a> {
     operations: Reader<'a>,
 }
 
+/// Length of a participant in a record: its namespace and its shard.
+const PARTICIPANT_BYTES: usize = 8;
+
+/// The part of a transaction that is to be prepared.
+#[derive(Clone, Copy)]
+pub(crate) struct PrepareRecord<'a> {
+    pub(crate) id: TransactionId,
+    /// Shard of the coordinator.
+    pub(crate) shard: u32,
+    pub(crate) until_us: u64,
+    /// Bytes of the part, which [`decode`] reads.
+    pub(crate) bytes: &'a [u8],
+    pub(crate) part: TransactionRecord<'a>,
+}
+
+/// The part of a transaction that decides the whole.
+#[derive(Clone, Copy)]
+pub(crate) struct DecideRecord<'a> {
+    pub(crate) id: TransactionId,
+    pub(crate) until_us: u64,
+    participants: Reader<'a>,
+    pub(crate) part: TransactionRecord<'a>,
+}
+
 pub(crate) fn encode(first: [u8; 2], transaction: &Transaction<'_>, sink: &mut impl RecordSink) {
-    let mut out = Gathered(Vec::with_capacity(256));
-    out.0.raw(&first);
+    encode_behind(first.to_vec(), transaction, sink);
+}
+
+pub(crate) fn encode_prepare(first: [u8; 2], prepare: &TransactionPrepare<'_>, sink: &mut impl RecordSink) {
+    let mut head = first.to_vec();
+    prepare.id.write(&mut head);
+    head.u32(prepare.shard);
+    head.u64(prepare.until_us);
+    encode_behind(head, &prepare.part, sink);
+}
+
+pub(crate) fn encode_decide(first: [u8; 2], decide: &TransactionDecide<'_>, sink: &mut impl RecordSink) {
+    let mut head = first.to_vec();
+    decide.id.write(&mut head);
+    head.u64(decide.until_us);
+    head.u32(decide.participants.len() as u32);
+    for (namespace, shard) in decide.participants {
+        head.u32(namespace.0);
+        head.u32(*shard);
+    }
+    encode_behind(head, &decide.part, sink);
+}
+
+/// Writes a transaction behind the head of its record.
+fn encode_behind(head: Vec<u8>, transaction: &Transaction<'_>, sink: &mut impl RecordSink) {
+    let mut out = Gathered(head);
     out.0.u32(transaction.namespace.0);
     out.0.u64(transaction.request_digest);
     out.0.bytes16(transaction.idempotency_key);
@@ -131,6 +179,32 @@ impl<S: RecordSink> RecordSink for BlobsOf<'_, S> {
 
 /// Reads what [`encode`] wrote; `None` also for what a check before the proposal refuses.
 pub(crate) fn decode<'a>(reader: &mut Reader<'a>) -> Option<TransactionRecord<'a>> {
+    read_part(reader).filter(|part| part.count > 0)
+}
+
+/// Reads what [`encode_prepare`] wrote.
+pub(crate) fn decode_prepare<'a>(reader: &mut Reader<'a>) -> Option<PrepareRecord<'a>> {
+    let (id, shard, until_us) = (TransactionId::read(reader)?, reader.u32()?, reader.u64()?);
+    Some(PrepareRecord { id, shard, until_us, bytes: reader.rest(), part: decode(reader)? })
+}
+
+/// Reads what [`encode_decide`] wrote.
+pub(crate) fn decode_decide<'a>(reader: &mut Reader<'a>) -> Option<DecideRecord<'a>> {
+    let (id, until_us, count) = (TransactionId::read(reader)?, reader.u64()?, reader.u32()?);
+    let participants = Reader::new(reader.raw(count as usize * PARTICIPANT_BYTES)?);
+    Some(DecideRecord { id, until_us, participants, part: read_part(reader)? })
+}
+
+impl DecideRecord<'_> {
+    /// Namespaces in which the transaction is prepared, with their shards.
+    pub(crate) fn participants(&self) -> impl Iterator<Item = (NamespaceId, u32)> {
+        let mut reader = self.participants;
+        std::iter::from_fn(move || Some((NamespaceId(reader.u32()?), reader.u32()?)))
+    }
+}
+
+/// Reads a transaction that may have no operations.
+fn read_part<'a>(reader: &mut Reader<'a>) -> Option<TransactionRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
     let (request_digest, idempotency_key) = (reader.u64()?, reader.bytes16()?);
     let (count, other_blobs) = (reader.u32()?, reader.u32()?);
@@ -148,14 +222,7 @@ pub(crate) fn decode<'a>(reader: &mut Reader<'a>) -> Option<TransactionRecord<'a
         };
         is_of_namespace.then_some(())?;
     }
-    (count > 0).then_some(TransactionRecord {
-        namespace,
-        idempotency_key,
-        request_digest,
-        count,
-        other_blobs,
-        operations,
-    })
+    Some(TransactionRecord { namespace, idempotency_key, request_digest, count, other_blobs, operations })
 }
 
 /// Reads the bytes of an operation.
@@ -214,6 +281,36 @@ impl OperationRecord<'_> {
                 OperationRecord::Release(_) => kind::RELEASE,
             },
         )
+    }
+}
+
+impl<'a> OperationRecord<'a> {
+    /// Key of the document that it writes, deletes or looks at.
+    pub(crate) fn document(&self) -> Option<&'a str> {
+        match self {
+            OperationRecord::Put(put) => Some(put.key),
+            OperationRecord::Delete(delete) => Some(delete.key),
+            OperationRecord::Check(check) => Some(check.key),
+            OperationRecord::Attach(commit) => Some(commit.key),
+            OperationRecord::Detach(delete) => Some(delete.key),
+            OperationRecord::Send(..)
+            | OperationRecord::Settle(_)
+            | OperationRecord::Acquire(_)
+            | OperationRecord::Release(_) => None,
+        }
+    }
+
+    /// Token of the grant that it releases, or is proven by.
+    pub(crate) fn token(&self) -> Option<LockToken> {
+        match self {
+            OperationRecord::Put(put) => put.when.token,
+            OperationRecord::Delete(delete) => delete.when.token,
+            OperationRecord::Check(check) => check.when.token,
+            OperationRecord::Attach(commit) => commit.when.token,
+            OperationRecord::Detach(delete) => delete.when.token,
+            OperationRecord::Release(token) => Some(*token),
+            OperationRecord::Send(..) | OperationRecord::Settle(_) | OperationRecord::Acquire(_) => None,
+        }
     }
 }
 

@@ -22,6 +22,20 @@ mod tag {
     pub(super) const CHECKED: u8 = 6;
 }
 
+/// Outcomes as bytes, which [`decode_outcomes`] reads on another node.
+pub fn encode_outcomes(done: &[OperationDone], out: &mut Vec<u8>) {
+    out.u32(done.len() as u32);
+    done.iter().for_each(|done| write(done, out));
+}
+
+/// Outcomes that another node has encoded; `None`: the bytes are none.
+pub fn decode_outcomes(bytes: &[u8]) -> Option<Vec<OperationDone>> {
+    let mut reader = Reader::new(bytes);
+    let count = reader.u32()?;
+    let done = (0..count).map(|_| read(&mut reader)).collect::<Option<_>>()?;
+    reader.is_empty().then_some(done)
+}
+
 impl Gave for Committed {
     fn entries(&self) -> u64 {
         self.0.len() as u64
@@ -30,8 +44,7 @@ impl Gave for Committed {
     fn write_fixed(&self, _out: &mut Vec<u8>) {}
 
     fn write_entries(&self, out: &mut Vec<u8>) {
-        out.u32(self.0.len() as u32);
-        self.0.iter().for_each(|done| write(done, out));
+        encode_outcomes(&self.0, out);
     }
 
     fn read_fixed(_reader: &mut Reader<'_>) -> Option<Self> {

@@ -108,6 +108,9 @@ impl Player {
     }
 
     pub(super) fn show_document(&self, line: &Line<'_>, key: &str) -> Vec<String> {
+        if let Err(error) = self.driver.engine.expect_decided(self.namespace(line), key) {
+            return vec![format!("error {}: {error}", error.code())];
+        }
         let found = self.driver.engine.document_versions(self.namespace(line), key);
         assert_eq!(found.first(), self.driver.engine.document(self.namespace(line), key).as_ref());
         if found.is_empty() {

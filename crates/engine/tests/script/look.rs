@@ -67,6 +67,7 @@ impl Player {
             "uploads" => self.show_uploads(line, limit),
             "docs" => self.show_documents(line, limit),
             "locks" => self.show_locks(line, limit),
+            "prepared" | "decided" => self.show_phases(list),
             "totals" => print::counters(&engine.totals()),
             _ => panic!("cannot look at {line:?}"),
         }

@@ -77,9 +77,11 @@ pub(crate) fn play(script: &str) -> (String, Driver) {
         if command.is_empty() {
             continue;
         }
-        let lines = match command.strip_prefix("txn ") {
-            Some(operations) => player.transaction(operations),
-            None => player.play(&Line::new(command)),
+        let lines = match command.split_once(' ') {
+            Some(("txn", operations)) => player.transaction(operations),
+            Some(("prepare", part)) => player.prepare(part),
+            Some(("decide", part)) => player.decide(part),
+            _ => player.play(&Line::new(command)),
         };
         for line in lines {
             text.push_str("  ");

@@ -60,6 +60,7 @@ impl Player {
             ("file", _) => self.file(line),
             ("lock", _) => self.lock(line),
             ("attach" | "credit" | "detach" | "resume", _) => self.consumer(line),
+            ("finish" | "ask" | "forget", _) => self.phase(line),
             _ => self.whole(line),
         }
     }

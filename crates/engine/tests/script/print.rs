@@ -89,6 +89,9 @@ impl Player {
         Some(match reply {
             Reply::None
             | Reply::Committed { .. }
+            | Reply::Prepared
+            | Reply::Finished { .. }
+            | Reply::Decided { .. }
             | Reply::LockGranted { .. }
             | Reply::LockWaits { .. }
             | Reply::LockBroken { .. } => return None,

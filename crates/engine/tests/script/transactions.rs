@@ -1,18 +1,24 @@
 //! Transactions: `txn OPERATION ; OPERATION ...` with `key=` and `digest=` at the first one. Operations are
 //! `send QUEUE PAYLOAD`, `ack`, `nack`, `release` and `reject DELIVERY`, and those of `doc`, `file` and
 //! `lock`.
+//!
+//! Over several namespaces: `prepare ID until_ms=TIME | OPERATION ; ...`, `decide ID until_ms=TIME
+//! with=NAMESPACE,... | OPERATION ; ...`, `finish ID commit` and `finish ID abort`, `ask ID until_ms=TIME`,
+//! `forget ID`. The coordinator is `default`.
 
 use sluice_engine::Command;
 use sluice_engine::command::{
     AttachmentDelete, DocumentCheck, DocumentDelete, LockAcquire, Send, SendItem, SettleItem, Transaction,
+    TransactionDecide, TransactionPrepare,
 };
+use sluice_engine::id::{NamespaceId, TransactionId};
 use sluice_engine::item::{SendOptions, Step, Steps};
 use sluice_engine::outcome::Reply;
-use sluice_engine::transactions::OperationDone;
+use sluice_engine::transactions::{DecidedView, OperationDone, PreparedView};
 
-use super::Player;
 use super::line::{Line, chain, deliver, options};
 use super::parse::{Parents, depends_on, given, steps};
+use super::{Player, START_US};
 
 /// The parts of a message that its options borrow.
 struct Parts<'a> {
@@ -20,10 +26,69 @@ struct Parts<'a> {
     step: SendOptions<'a>,
 }
 
+/// The record that operations are played as.
+enum Phase<'a> {
+    Only,
+    Prepare(TransactionId, u64),
+    Decide(TransactionId, u64, &'a [(NamespaceId, u32)]),
+}
+
 impl Player {
     /// Plays a transaction, given without its verb.
     pub(super) fn transaction(&mut self, text: &str) -> Vec<String> {
-        let lines: Vec<Line<'_>> = text.split(';').map(|part| Line::new(part.trim())).collect();
+        self.part(text, Phase::Only)
+    }
+
+    /// Plays a part of a transaction that is prepared, given without its verb.
+    pub(super) fn prepare(&mut self, text: &str) -> Vec<String> {
+        let (head, operations) = text.split_once('|').expect("operations after |");
+        let head = Line::new(head.trim());
+        self.part(operations, Phase::Prepare(transaction_id(&head), until_us(&head)))
+    }
+
+    /// Plays the part of a transaction that decides it, given without its verb.
+    pub(super) fn decide(&mut self, text: &str) -> Vec<String> {
+        let (head, operations) = text.split_once('|').expect("operations after |");
+        let head = Line::new(head.trim());
+        let names = head.get("with").unwrap_or("").split(',').filter(|name| !name.is_empty());
+        let participants: Vec<_> = names.map(|name| (self.namespace_named(name), 0)).collect();
+        self.part(operations, Phase::Decide(transaction_id(&head), until_us(&head), &participants))
+    }
+
+    /// Plays what ends a transaction over several namespaces.
+    pub(super) fn phase(&mut self, line: &Line<'_>) -> Vec<String> {
+        let (namespace, words) = (self.namespace(line), line.words.as_slice());
+        let id = transaction_id(&Line::new(words.first().expect("a transaction")));
+        self.run(&match (line.verb, words) {
+            ("finish", [_, how]) => Command::TransactionFinish { namespace, id, commit: *how == "commit" },
+            ("ask", [_]) => Command::TransactionAsk { id, until_us: until_us(line) },
+            ("forget", [_]) => Command::TransactionFinish { namespace: id.coordinator, id, commit: true },
+            _ => panic!("{line:?} ends no transaction"),
+        })
+    }
+
+    /// Shows the parts that are prepared, or the transactions that are decided.
+    pub(super) fn show_phases(&self, list: &str) -> Vec<String> {
+        let engine = &self.driver.engine;
+        if list == "prepared" {
+            let text = |view: &PreparedView| {
+                let (number, namespace, operations) = (view.id.number, view.namespace.0, view.operations);
+                let (at, until) = (self.time(view.prepared_at_us), self.time(view.until_us));
+                format!("{number} in {namespace} at {at} until {until}: {operations} operation(s)")
+            };
+            return engine.prepared_transactions().iter().map(text).collect();
+        }
+        let text = |view: &DecidedView| {
+            let at = self.time(view.decided_at_us);
+            let with: Vec<u32> = view.participants.iter().map(|(namespace, _)| namespace.0).collect();
+            format!("{} at {at} with {with:?}", view.id.number)
+        };
+        engine.decided_transactions().iter().map(text).collect()
+    }
+
+    fn part(&mut self, text: &str, phase: Phase<'_>) -> Vec<String> {
+        let written = text.split(';').map(str::trim).filter(|part| !part.is_empty());
+        let lines: Vec<Line<'_>> = written.map(Line::new).collect();
         let parts: Vec<Parts<'_>> = lines
             .iter()
             .map(|line| Parts { parents: self.parents(line), step: options(&line.under("step_"), "-") })
@@ -54,12 +119,22 @@ impl Player {
                 self.operation(&lines[at], &items[at], &settled[at], given)
             })
             .collect();
-        self.run(&Command::Transaction(Transaction {
-            namespace: self.namespace(&lines[0]),
-            idempotency_key: lines[0].get("key").unwrap_or("").as_bytes(),
-            request_digest: lines[0].number("digest").unwrap_or(0),
+        let first = lines.first();
+        let part = Transaction {
+            namespace: first.map_or(NamespaceId::DEFAULT, |line| self.namespace(line)),
+            idempotency_key: first.and_then(|line| line.get("key")).unwrap_or("").as_bytes(),
+            request_digest: first.and_then(|line| line.number("digest")).unwrap_or(0),
             operations: &operations,
-        }))
+        };
+        self.run(&match phase {
+            Phase::Only => Command::Transaction(part),
+            Phase::Prepare(id, until_us) => {
+                Command::TransactionPrepare(TransactionPrepare { id, shard: 0, until_us, part })
+            }
+            Phase::Decide(id, until_us, participants) => {
+                Command::TransactionDecide(TransactionDecide { id, until_us, participants, part })
+            }
+        })
     }
 
     fn settled<'a>(&self, line: &Line<'a>, error: &'a str) -> Vec<SettleItem<'a>> {
@@ -114,6 +189,12 @@ impl Player {
         if let Reply::Committed { duplicate } = out.reply {
             lines.push(if duplicate { "committed before" } else { "committed" }.into());
         }
+        match out.reply {
+            Reply::Prepared => lines.push("prepared".into()),
+            Reply::Finished { known } => lines.push(if known { "finished" } else { "not prepared" }.into()),
+            Reply::Decided { decision } => lines.push(format!("{decision:?}").to_lowercase()),
+            _ => {}
+        }
         for done in self.driver.out.operations.clone() {
             lines.push(match done {
                 OperationDone::Sent { id } => format!("sent {}", super::print::id(id)),
@@ -129,6 +210,15 @@ impl Player {
         }
         lines
     }
+}
+
+fn transaction_id(line: &Line<'_>) -> TransactionId {
+    let number = line.verb.parse().expect("the number of a transaction");
+    TransactionId { coordinator: NamespaceId::DEFAULT, number }
+}
+
+fn until_us(line: &Line<'_>) -> u64 {
+    START_US + line.number("until_ms").unwrap_or(0) * 1_000
 }
 
 fn item<'a>(line: &Line<'a>, options: &'a SendOptions<'a>) -> SendItem<'a> {

@@ -66,7 +66,7 @@ impl DocumentModule {
 
     /// Refuses more terms than a shard may have.
     pub(crate) fn admit_terms(&self, more: u32) -> Result<(), Error> {
-        if more > 0 && self.indexes.entries.used() + more > TERMS_MAX {
+        if more > 0 && self.indexes.entries.used() + self.pins.reserved.terms + more > TERMS_MAX {
             return Err(Error::LimitExceeded { what: "terms of indexes", limit: TERMS_MAX.into() });
         }
         Ok(())

@@ -101,6 +101,7 @@ impl QueueModule {
         let Some(slot) = self.find_message(id, core) else {
             return Err(Error::MessageNotFound { id: id.to_string() });
         };
+        self.expect_decided(slot, core)?;
         if version != 0 && version != self.version(slot) {
             return Err(Error::VersionMismatch { id: id.to_string() });
         }

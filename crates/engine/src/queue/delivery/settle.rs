@@ -203,6 +203,9 @@ impl QueueModule {
                 reason: format!("{receipt} belongs to another namespace than the request"),
             };
         }
+        if let Some(in_doubt) = self.why_pinned(receipt, core) {
+            return in_doubt;
+        }
         if !self.was_given(receipt.id, core) {
             return Error::MessageNotFound { id: receipt.id.to_string() };
         }
@@ -230,6 +233,7 @@ impl QueueModule {
         let Some(slot) = self.find_message(id, core) else {
             return Err(Error::MessageNotFound { id: id.to_string() });
         };
+        self.expect_decided(slot, core)?;
         let message = self.messages.get(slot);
         if message.blob() != blob || matches!(message.state, Some(State::Held | State::Done)) {
             return Ok(());

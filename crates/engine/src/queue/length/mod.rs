@@ -87,7 +87,8 @@ impl QueueModule {
             Overflow::RefuseNew => self.admit_room(slot, size.0, size.1),
             Overflow::DeadLetterOldest => {
                 let at = State::Leased as usize;
-                let leased = (queue.counters.states[at], queue.bytes[at]);
+                let brings = self.pins.brings(slot);
+                let leased = (queue.counters.states[at] + brings.0, queue.bytes[at] + brings.1);
                 admit_length(&queue.name, &queue.settings, leased, "are leased, which make no room", size)
             }
         }
@@ -181,8 +182,9 @@ impl QueueModule {
         if !queue.settings.is_bounded() {
             return Ok(());
         }
-        let more = (messages, bytes);
-        admit_length(&queue.name, &queue.settings, alive(queue), "wait or are leased", more)
+        let (alive, brings) = (alive(queue), self.pins.brings(queue_slot));
+        let held = (alive.0 + brings.0, alive.1 + brings.1);
+        admit_length(&queue.name, &queue.settings, held, "wait or are leased", (messages, bytes))
     }
 
     /// True if a queue has room for one message more.

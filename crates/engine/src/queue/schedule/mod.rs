@@ -192,7 +192,7 @@ impl QueueModule {
     }
 
     /// Sends a schedule's message now. Its instants stay as they are.
-    pub(crate) fn schedule_trigger(
+    pub(crate) fn trigger(
         &mut self,
         namespace: NamespaceId,
         name: &str,

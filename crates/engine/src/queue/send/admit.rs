@@ -153,7 +153,7 @@ impl QueueModule {
 
     #[inline(always)]
     pub(crate) fn admit_messages(&self, messages: u64, core: &Core) -> Result<(), Error> {
-        if u64::from(self.messages.used()) + messages > core.limits.messages {
+        if u64::from(self.messages.used()) + self.pins.reserved + messages > core.limits.messages {
             return Err(Error::LimitExceeded { what: "messages", limit: core.limits.messages });
         }
         Ok(())

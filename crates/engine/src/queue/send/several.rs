@@ -34,6 +34,13 @@ pub(crate) struct Naming<'n> {
 /// A refusal, and the message that is to blame; `None`: all of them together.
 pub(crate) type Refused = (Option<usize>, Error);
 
+impl Several<'_> {
+    /// Bytes of the messages' blobs.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.items.iter().map(|(_, item)| u64::from(item.blob_len)).sum()
+    }
+}
+
 impl QueueModule {
     /// Checks messages and their queues; returns the bytes of their blobs. The quotas of the namespace are
     /// still to be checked.
@@ -137,7 +144,7 @@ impl QueueModule {
     }
 
     /// The queue of each message; those that are missing are made.
-    fn queues_of_several(&mut self, several: Several<'_>, core: &mut Core) -> Vec<QueueSlot> {
+    pub(crate) fn queues_of_several(&mut self, several: Several<'_>, core: &mut Core) -> Vec<QueueSlot> {
         let slot = |(name, _): &(&str, SendItemRecord<'_>)| {
             let found = self.find_queue(several.namespace_slot, name);
             found.unwrap_or_else(|| self.make_queue(several.namespace_slot, name, core))
