@@ -158,6 +158,7 @@ pub const TABLE: &[Code] = &[
     conflict("lock_held", grpc::ABORTED),
     conflict("cancelled", grpc::ABORTED),
     conflict("transaction_lost", grpc::ABORTED),
+    conflict("transaction_aborted", grpc::ABORTED),
     conflict("already_settled", grpc::ALREADY_EXISTS),
     conflict("idempotency_mismatch", grpc::FAILED_PRECONDITION),
     too_large("payload_too_large"),
@@ -178,6 +179,7 @@ pub const TABLE: &[Code] = &[
     ),
     unled("not_leader"),
     unled("no_leader"),
+    unled("in_doubt"),
     conflict("not_in_force", grpc::FAILED_PRECONDITION),
     row("outcome_unknown", 503, grpc::UNKNOWN, mqtt::UNSPECIFIED, amqp::INTERNAL_ERROR, exit::UNAVAILABLE),
     row(

@@ -201,6 +201,35 @@ impl CallError {
         self
     }
 
+    /// Replaces the number of the operation of a transaction that the message names by its place.
+    pub(crate) fn at_place(mut self, place: impl Fn(usize) -> usize) -> CallError {
+        let moved = |text: &str| {
+            let (at, rest) = text.strip_prefix("operations[")?.split_once(']')?;
+            Some(format!("operations[{}]{rest}", place(at.parse().ok()?)))
+        };
+        if let Some(message) = moved(&self.message) {
+            self.message = message;
+        }
+        if let Some(field) = self.details.field_mut()
+            && let Some(moved) = moved(field)
+        {
+            *field = moved;
+        }
+        for (name, detail) in &mut self.details.0 {
+            if let ("operation", Detail::Number(at)) = (*name, detail) {
+                *at = place(*at as usize) as u64;
+            }
+        }
+        self
+    }
+
+    /// Names the operation of a transaction by whose `namespace` the error came.
+    pub(crate) fn at_namespace(mut self, at: usize) -> CallError {
+        self.message.insert_str(0, &format!("operations[{at}].namespace: "));
+        self.details.number("operation", at as u64);
+        self
+    }
+
     /// A body of more than `limit` bytes.
     pub fn body_too_large(limit: usize) -> CallError {
         CallError::new("body_too_large", format!("the body of this request may have {limit} bytes"))

@@ -239,6 +239,20 @@ impl<'c> Permit<'c> {
         Permit { asker: Asker { caller, ..self.asker }, ..self }
     }
 
+    /// The permit of the same call in another namespace.
+    ///
+    /// # Errors
+    /// As of [`Asker::permit`].
+    pub(crate) fn within<'n>(self, namespace: &'n str) -> Result<Permit<'n>, CallError>
+    where
+        'c: 'n,
+    {
+        match namespace == self.namespace_name() {
+            true => Ok(self),
+            false => self.asker.permit(CallName { namespace: Some(namespace), ..self.asked }),
+        }
+    }
+
     /// True if the caller has a right in every queue of the namespace.
     pub(crate) fn may_everywhere(&self, right: Right) -> bool {
         self.caller().may_everywhere(right, self.namespace_name())

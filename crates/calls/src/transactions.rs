@@ -2,18 +2,20 @@
 //! the calls of those that are staged over several.
 
 mod open;
+mod operation;
+mod parts;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sluice_engine::command::{
-    Command, DocumentCheck, DocumentDelete, QueueItem, Send, SettleItem, Settlement, Transaction as Whole,
+    Command, DocumentCheck, DocumentDelete, Send, SettleItem, Settlement, Transaction as Whole,
 };
 use sluice_engine::documents::DocumentTerms;
 use sluice_engine::error::Error;
 use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::transactions::OperationDone;
-use sluice_node::{Committed as Done, Refused};
+use sluice_node::{Committed as Done, Refused, RefusedPart};
 
 use crate::access::Right;
 use crate::attachments::{KeyedAttach, KeyedDetach};
@@ -29,11 +31,14 @@ use crate::hot::{ID_EXAMPLE, RECEIPT_EXAMPLE};
 use crate::locks::{AcquireAtOnce, Grant, Release, put_claim};
 use crate::permit::Permit;
 
+use parts::Part;
+
 pub use crate::open_transactions::{Kept, Protocol};
 pub use open::{
-    Begin, Begun, Break, Close, Closing, KeyedGet, List, Rollback, Show, Stage, StageResult, StageResults,
+    Begin, Begun, Break, Close, Closing, List, Rollback, Show, Stage, StageResult, StageResults,
     StagedDocument, StagedOperation, close, stage,
 };
+pub use operation::{KeyedGet, Operation};
 
 /// Operations to do together. Fronts decode it by hand.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -76,51 +81,9 @@ pub struct OperationRequest {
     pub release: Option<Release>,
     /// A document to read, in an open transaction only.
     pub get: Option<KeyedGet>,
-}
-
-/// An operation as it was read.
-#[derive(Clone, Debug)]
-pub enum Operation<'a> {
-    /// Sends a message.
-    Send(QueueItem<'a>),
-    /// Settles a delivery.
-    Settle(SettleItem<'a>),
-    /// Writes a document.
-    Put(&'a KeyedPut),
-    /// Patches a document.
-    Patch(&'a KeyedPatch),
-    /// Deletes a document.
-    Delete(&'a KeyedDelete),
-    /// Checks a document.
-    Check(&'a KeyedCheck),
-    /// Makes an attachment of an upload.
-    Attach(&'a KeyedAttach),
-    /// Deletes an attachment.
-    Detach(&'a KeyedDetach),
-    /// Acquires locks.
-    Acquire(&'a AcquireAtOnce),
-    /// Releases a grant.
-    Release(&'a Release),
-    /// Reads a document.
-    Get(&'a KeyedGet),
-}
-
-impl Operation<'_> {
-    fn name(&self) -> &'static str {
-        match self {
-            Operation::Send(_) => "send",
-            Operation::Settle(_) => "settle",
-            Operation::Put(_) => "put",
-            Operation::Patch(_) => "patch",
-            Operation::Delete(_) => "delete",
-            Operation::Check(_) => "check",
-            Operation::Attach(_) => "attach",
-            Operation::Detach(_) => "delete_attachment",
-            Operation::Acquire(_) => "acquire",
-            Operation::Release(_) => "release",
-            Operation::Get(_) => "get",
-        }
-    }
+    /// Namespace that the operation is about, if it is another than that of the request: in a transaction of
+    /// one call only.
+    pub namespace: Option<String>,
 }
 
 /// Operations that are done.
@@ -179,7 +142,7 @@ impl From<Done> for Committed {
 }
 
 /// Does operations together, all or none. An empty key is none; else a repeat with it gets the outcome of the
-/// first.
+/// first. `namespaces`: those that operations name, each at the place of its operation.
 ///
 /// # Errors
 /// What one of the operations would be refused with alone, with the place of that one.
@@ -187,41 +150,92 @@ pub async fn commit(
     permit: &Permit<'_>,
     idempotency_key: &[u8],
     operations: &[Operation<'_>],
+    namespaces: &[Option<String>],
 ) -> Result<Committed, CallError> {
-    clear(permit, operations).await?;
-    let namespace = permit.namespace_id()?;
-    let given = Given::read(permit, operations)?;
-    let request_digest = if idempotency_key.is_empty() { 0 } else { given.digest(permit, operations)? };
-    let whole = Whole { namespace, idempotency_key, request_digest, operations: &[] };
-    if let Some(done) = done_before(permit, whole, &given).await? {
+    let parts = Part::all(permit, operations, namespaces)?;
+    let mut given = Vec::with_capacity(parts.len());
+    for part in &parts {
+        clear(part.permit(), &part.operations).await.map_err(|error| part.placed(error))?;
+    }
+    let namespaces = parts.iter().map(Part::namespace).collect::<Result<Vec<_>, _>>()?;
+    for part in &parts {
+        given.push(Given::read(part.permit(), &part.operations).map_err(|error| part.placed(error))?);
+    }
+    let request_digest = if idempotency_key.is_empty() { 0 } else { digest(&parts, &given)? };
+    let repeat = Repeat { idempotency_key, request_digest, namespaces: &namespaces };
+    if let Some(done) = done_before(&parts, repeat, &given).await? {
         return Ok(done);
     }
     for tried in 1.. {
-        match commit_once(permit, whole, operations, &given).await {
-            Err(refused) if tried < TRIES && given.may_try_again(operations, &refused) => {}
+        match commit_once(&parts, repeat, &given).await {
+            Err((0, refused)) if tried < TRIES && given[0].may_try_again(&parts[0].operations, &refused) => {}
             // The first request may have been committed while this one has read what to patch.
-            Err(Refusal::Before(at, error)) => {
-                let before = done_before(permit, whole, &given).await?;
-                return before.ok_or_else(|| told(operations, Refusal::Before(at, error)));
+            Err((part, Refusal::Before(at, error))) => {
+                let before = done_before(&parts, repeat, &given).await?;
+                return before.ok_or_else(|| told(&parts[part], Refusal::Before(at, error)));
             }
-            other => return other.map(Committed::from).map_err(|refused| told(operations, refused)),
+            Err((part, refused)) => return Err(told(&parts[part], refused)),
+            Ok(done) => return Ok(in_order(&parts, &done)),
         }
     }
     Err(Fault::new("version_mismatch", "others write the documents again and again").into())
 }
 
+/// The name under which a request is remembered.
+#[derive(Clone, Copy)]
+struct Repeat<'a> {
+    idempotency_key: &'a [u8],
+    request_digest: u64,
+    /// Numbers of the parts' namespaces.
+    namespaces: &'a [NamespaceId],
+}
+
+impl<'a> Repeat<'a> {
+    fn whole<'c>(self, part: usize, operations: &'c [Command<'c>]) -> Whole<'c>
+    where
+        'a: 'c,
+    {
+        let Repeat { idempotency_key, request_digest, namespaces } = self;
+        Whole { namespace: namespaces[part], idempotency_key, request_digest, operations }
+    }
+}
+
+/// The digest by which a repeat is told from a misuse of the key.
+fn digest(parts: &[Part<'_>], given: &[Given<'_>]) -> Result<u64, CallError> {
+    let mut all = Vec::new();
+    for (part, given) in parts.iter().zip(given) {
+        let fields = given.fields(&part.operations).map_err(|error| part.placed(error))?;
+        all.push((part.permit().namespace_name().as_bytes(), fields));
+    }
+    let pieces = all.iter().flat_map(|(namespace, fields)| [*namespace, fields.bytes()]);
+    Ok(request_digest(parts[0].permit().caller(), pieces)[0])
+}
+
+/// Results of parts, in the order of the request.
+fn in_order(parts: &[Part<'_>], done: &[Done]) -> Committed {
+    let results = parts.iter().zip(done).flat_map(|(part, done)| {
+        let placed = move |(at, done)| (part.place(at), OperationResult::from(done));
+        done.operations.iter().enumerate().map(placed)
+    });
+    let mut results: Vec<(usize, OperationResult)> = results.collect();
+    results.sort_by_key(|(place, _)| *place);
+    let results = results.into_iter().map(|(_, result)| result).collect();
+    Committed { results, duplicate: done.iter().any(|done| done.duplicate) }
+}
+
 /// Outcome of the first request with this key. The engine answers repeats itself, but for those with patches,
 /// which it would not get: a patch of what has changed since is not to be made again.
 async fn done_before(
-    permit: &Permit<'_>,
-    whole: Whole<'_>,
-    given: &Given<'_>,
+    parts: &[Part<'_>],
+    repeat: Repeat<'_>,
+    given: &[Given<'_>],
 ) -> Result<Option<Committed>, CallError> {
-    if whole.idempotency_key.is_empty() || !given.has_patches() {
+    if repeat.idempotency_key.is_empty() || !given[0].has_patches() {
         return Ok(None);
     }
-    let Whole { namespace, idempotency_key, request_digest, .. } = whole;
-    Ok(permit.node().committed(namespace, idempotency_key, request_digest).await?.map(Committed::from))
+    let Repeat { idempotency_key, request_digest, namespaces } = repeat;
+    let node = parts[0].permit().node();
+    Ok(node.committed(namespaces[0], idempotency_key, request_digest).await?.map(Committed::from))
 }
 
 /// Checks that the caller may do each of the operations by itself.
@@ -328,15 +342,14 @@ impl<'a> Given<'a> {
         self.changes.iter().any(Option::is_some)
     }
 
-    /// The digest by which a repeat is told from a misuse of the key.
-    fn digest(&self, permit: &Permit<'_>, operations: &[Operation<'_>]) -> Result<u64, CallError> {
+    /// The fields by which a repeat is told from a misuse of the key.
+    fn fields(&self, operations: &[Operation<'_>]) -> Result<Fields, CallError> {
         let mut fields = Fields::default();
         for (at, operation) in operations.iter().enumerate() {
             fields.text("operation", Some(operation.name()));
             self.put_fields(at, operation, &mut fields).map_err(|fault| refused(at, operation, fault))?;
         }
-        let of_namespace = permit.namespace_name().as_bytes();
-        Ok(request_digest(permit.caller(), [of_namespace, fields.bytes()].into_iter())[0])
+        Ok(fields)
     }
 
     fn put_fields(&self, at: usize, operation: &Operation<'_>, fields: &mut Fields) -> Read<()> {
@@ -415,8 +428,9 @@ impl From<Refused> for Refusal {
 }
 
 /// The error for the caller, with the place of the operation that is to blame.
-fn told(operations: &[Operation<'_>], refusal: Refusal) -> CallError {
-    match refusal {
+fn told(part: &Part<'_>, refusal: Refusal) -> CallError {
+    let operations = &part.operations;
+    let error = match refusal {
         Refusal::Engine(Refused { error, operation: None }) => {
             CallError::from(error).of_operation(|at| operations.get(at).map(Operation::name))
         }
@@ -425,29 +439,88 @@ fn told(operations: &[Operation<'_>], refusal: Refusal) -> CallError {
             CallError::from(error).at_operation(at as usize, name)
         }
         Refusal::Before(at, error) => error.at_operation(at, operations[at].name()),
-    }
+    };
+    part.placed(error)
 }
 
 fn refused(at: usize, operation: &Operation<'_>, fault: Box<Fault>) -> CallError {
     CallError::from(fault).at_operation(at, operation.name())
 }
 
-/// Makes the patches of the documents as they are, and proposes the whole.
+/// Makes the patches of the documents as they are, and proposes the whole. Returns what came of each part, or
+/// the part that is to blame.
 async fn commit_once(
-    permit: &Permit<'_>,
-    whole: Whole<'_>,
-    operations: &[Operation<'_>],
-    given: &Given<'_>,
-) -> Result<Done, Refusal> {
-    let patched = patch_all(permit, given).await?;
+    parts: &[Part<'_>],
+    repeat: Repeat<'_>,
+    given: &[Given<'_>],
+) -> Result<Vec<Done>, (usize, Refusal)> {
+    // Of the others nothing is patched.
+    let patched = patch_all(parts[0].permit(), &given[0]).await.map_err(|refused| (0, refused))?;
     let of_patched: Vec<Vec<(&str, &str)>> =
         patched.iter().map(|it| it.as_ref().map_or_else(Vec::new, Patched::attributes)).collect();
-    let mut writings = Vec::with_capacity(operations.len());
-    for (at, operation) in operations.iter().enumerate() {
-        let writing = match (operation, &patched[at]) {
+    let mut writings = Vec::with_capacity(parts.len());
+    for (number, (part, given)) in parts.iter().zip(given).enumerate() {
+        let of = |at: usize| {
+            let patched = patched.get(at).filter(|_| number == 0)?.as_ref()?;
+            Some((patched, &*of_patched[at]))
+        };
+        writings.push(write_all(part, given, of).map_err(|refused| (number, refused))?);
+    }
+    let mut terms = Vec::with_capacity(parts.len());
+    for (part, writings) in parts.iter().zip(&writings) {
+        let mut indexing = Indexing::of(part.permit().node(), repeat.namespaces[terms.len()]).await;
+        let of = |writing: &Option<Writing<'_>>| {
+            writing.as_ref().map_or_else(Vec::new, |it| indexing.terms(it.content))
+        };
+        terms.push(writings.iter().map(of).collect::<Vec<Vec<DocumentTerms>>>());
+    }
+    let mut commands = Vec::with_capacity(parts.len());
+    for (number, part) in parts.iter().enumerate() {
+        let of = |at: usize| writings[number][at].as_ref().map(|writing| (writing, &*terms[number][at]));
+        let made = part.operations.iter().enumerate().map(|(at, operation)| {
+            let command = command(repeat.namespaces[number], operation, at, &given[number], of(at));
+            command.map_err(|error| (number, Refusal::Before(at, error)))
+        });
+        commands.push(made.collect::<Result<Vec<_>, _>>()?);
+    }
+    propose(parts, repeat, &commands).await
+}
+
+/// Proposes the operations of parts.
+async fn propose(
+    parts: &[Part<'_>],
+    repeat: Repeat<'_>,
+    commands: &[Vec<Command<'_>>],
+) -> Result<Vec<Done>, (usize, Refusal)> {
+    let node = parts[0].permit().node();
+    let wholes: Vec<Whole<'_>> =
+        commands.iter().enumerate().map(|(part, commands)| repeat.whole(part, commands)).collect();
+    match wholes.as_slice() {
+        [own] => match node.commit(*own).await {
+            Ok(done) => Ok(vec![done]),
+            Err(refused) => Err((0, refused.into())),
+        },
+        [own, others @ ..] => {
+            let done = node.commit_across(*own, others).await;
+            done.map_err(|RefusedPart { part, refused }| (part, refused.into()))
+        }
+        [] => Ok(Vec::new()),
+    }
+}
+
+/// The writings of the documents of a part. `patched`: what came of the patch at a place, with its
+/// attributes.
+fn write_all<'w>(
+    part: &'w Part<'_>,
+    given: &'w Given<'_>,
+    patched: impl Fn(usize) -> Option<(&'w Patched, &'w [(&'w str, &'w str)])>,
+) -> Result<Vec<Option<Writing<'w>>>, Refusal> {
+    let mut writings = Vec::with_capacity(part.operations.len());
+    for (at, operation) in part.operations.iter().enumerate() {
+        let writing = match (operation, patched(at)) {
             (Operation::Put(put), _) => put.writing(&given.attributes[at]).map(Some),
-            (Operation::Patch(patch), Some(patched)) => {
-                Ok(Some(patched.writing(patch.when(), &of_patched[at])))
+            (Operation::Patch(patch), Some((patched, attributes))) => {
+                Ok(Some(patched.writing(patch.when(), attributes)))
             }
             (Operation::Send(_) | Operation::Settle(_) | Operation::Patch(_), _) => Ok(None),
             (Operation::Delete(_) | Operation::Check(_), _) => Ok(None),
@@ -456,18 +529,7 @@ async fn commit_once(
         };
         writings.push(writing.map_err(|fault| Refusal::Before(at, fault.into()))?);
     }
-    let mut indexing = Indexing::of(permit.node(), whole.namespace).await;
-    let terms: Vec<Vec<DocumentTerms>> = writings
-        .iter()
-        .map(|writing| writing.as_ref().map_or_else(Vec::new, |it| indexing.terms(it.content)))
-        .collect();
-    let mut commands = Vec::with_capacity(operations.len());
-    for (at, operation) in operations.iter().enumerate() {
-        let document = writings[at].as_ref().map(|writing| (writing, &*terms[at]));
-        let command = command(whole.namespace, operation, at, given, document);
-        commands.push(command.map_err(|error| Refusal::Before(at, error))?);
-    }
-    Ok(permit.node().commit(Whole { operations: &commands, ..whole }).await?)
+    Ok(writings)
 }
 
 /// Makes the patches of the documents as they are, as long as their contents fit into one transaction.

@@ -12,7 +12,8 @@ const DELAY_MAX: Duration = Duration::from_secs(5);
 /// leader within about a second: a longer delay would add to that.
 const LEADER_DELAY_MAX: Duration = Duration::from_millis(100);
 /// Codes of refusals before anything was done, whatever the request.
-const NOTHING_DONE: [&str; 5] = ["overloaded", "shutting_down", "not_leader", "no_leader", "rate_limited"];
+const NOTHING_DONE: [&str; 6] =
+    ["overloaded", "shutting_down", "not_leader", "no_leader", "in_doubt", "rate_limited"];
 
 /// Safety of repeating a request that may have taken effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

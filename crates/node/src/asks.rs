@@ -155,7 +155,9 @@ impl Node {
 
     /// Answer to a question that another node has asked by itself; `None`: the content is none.
     pub async fn answer(&self, content: &[u8]) -> Option<Bytes> {
-        let question = Question::decode(content)?;
+        let Some(question) = Question::decode(content) else {
+            return self.answer_part(content).await;
+        };
         if question.shard() as usize >= self.leaders().len() {
             return None;
         }

@@ -11,7 +11,7 @@ use sluice_engine::{Error, NamespaceId};
 
 use crate::blobs;
 use crate::handle::{LOOK_ITEMS, Node};
-use crate::shard::request::unexpected;
+use crate::shard::request::{ShardView, unexpected};
 use crate::shard::store;
 
 /// The name of an attachment: the key of its document, and its own.
@@ -125,7 +125,10 @@ impl Node {
     pub async fn attachment(&self, target: AttachmentName<'_>) -> Result<AttachmentView, Error> {
         let (namespace, key, name) = (target.namespace, target.key.to_owned(), target.name.to_owned());
         let shard = self.inner.placement.shard_of(namespace)?;
-        let found = self.look(shard, move |at| at.engine.attachment(namespace, &key, &name)).await?;
+        let look = move |at: &mut ShardView<'_>| {
+            at.engine.expect_decided(namespace, &key).map(|()| at.engine.attachment(namespace, &key, &name))
+        };
+        let found = self.look(shard, look).await??;
         found.ok_or_else(|| target.not_found())
     }
 
@@ -146,8 +149,11 @@ impl Node {
             let (from, name, most) =
                 (after.clone(), key.to_owned(), LOOK_ITEMS.min(limit - attachments.len()));
             let page = self
-                .look(shard, move |at| at.engine.attachments_after(namespace, &name, from.as_deref(), most))
-                .await?;
+                .look(shard, move |at| {
+                    at.engine.expect_decided(namespace, &name)?;
+                    Ok(at.engine.attachments_after(namespace, &name, from.as_deref(), most))
+                })
+                .await??;
             let page = page.ok_or_else(|| Error::DocumentNotFound { key: key.to_owned() })?;
             let is_full = page.len() == most;
             after = page.last().map(|last| last.name.clone());

@@ -50,9 +50,12 @@ impl Node {
             }
             await_installed(&backups).await?;
         }
+        // A transaction over several shards is decided before the ends of all of them, or behind.
+        let deciding = self.inner.driving.deciding.write().await;
         let pinned =
             tokio::task::spawn_blocking(move || backups.iter().map(Backups::begin).collect::<Vec<_>>());
         let pinned = pinned.await.map_err(|error| Error::Internal { reason: error.to_string() })?;
+        drop(deciding);
         let (sender, receiver) = mpsc::channel(CHUNKS_AHEAD);
         tokio::task::spawn_blocking(move || {
             if let Err(error) = copy(pinned, &sender) {

@@ -17,7 +17,7 @@
 //! set [`aside`] until then.
 
 mod aside;
-mod marker;
+pub(crate) mod marker;
 mod problems;
 mod shards;
 

@@ -11,12 +11,17 @@ use sluice_engine::documents::{
 };
 use sluice_engine::outcome::Reply;
 use sluice_engine::{Error, NamespaceId};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::blobs;
 use crate::handle::{LOOK_ITEMS, Node};
 use crate::shard::request::{FoundDocument, ShardView, unexpected};
 use crate::shard::store;
+
+/// Time for which a read waits for the decision on a transaction that is about its document, and the pause
+/// between two looks.
+const DECISION_WAIT: Duration = Duration::from_secs(1);
+const DECISION_PAUSE: Duration = Duration::from_millis(2);
 
 impl FoundDocument {
     /// The document with its bytes, as [`Node::document`] tells them.
@@ -100,9 +105,8 @@ impl Node {
         namespace: NamespaceId,
         key: &str,
     ) -> Result<Vec<DocumentView>, Error> {
-        let shard = self.shard_of_document(namespace, key)?;
-        let name = key.to_owned();
-        let found = self.look(shard, move |at| at.engine.document_versions(namespace, &name)).await?;
+        let look = move |at: &mut ShardView<'_>, key: &str| at.engine.document_versions(namespace, key);
+        let found = self.look_decided(namespace, key, look).await?;
         if found.is_empty() { Err(not_found(key)) } else { Ok(found) }
     }
 
@@ -120,24 +124,20 @@ impl Node {
         version: Option<u64>,
         room: impl FnOnce(&DocumentView) -> Result<bool, Error>,
     ) -> Result<(DocumentView, Option<Bytes>), Error> {
-        let shard = self.shard_of_document(namespace, key)?;
-        let name = key.to_owned();
-        let found = self
-            .look(shard, move |at| {
-                let current = at.engine.document(namespace, &name)?;
-                let is_current = version.is_none_or(|version| version == current.version.version);
-                let latest = current.version.version;
-                let found = if is_current {
-                    Some(current)
-                } else {
-                    let all = at.engine.document_versions(namespace, &name);
-                    all.into_iter().find(|view| Some(view.version.version) == version)
-                };
-                let found =
-                    found.map(|view| FoundDocument { blob: store::read(at.journal, view.blob), view });
-                Some((latest, found))
-            })
-            .await?;
+        let look = move |at: &mut ShardView<'_>, key: &str| {
+            let current = at.engine.document(namespace, key)?;
+            let is_current = version.is_none_or(|version| version == current.version.version);
+            let latest = current.version.version;
+            let found = if is_current {
+                Some(current)
+            } else {
+                let all = at.engine.document_versions(namespace, key);
+                all.into_iter().find(|view| Some(view.version.version) == version)
+            };
+            let found = found.map(|view| FoundDocument { blob: store::read(at.journal, view.blob), view });
+            Some((latest, found))
+        };
+        let found = self.look_decided(namespace, key, look).await?;
         let (latest, found) = found.ok_or_else(|| not_found(key))?;
         let found = found.ok_or_else(|| Error::DocumentVersionNotFound {
             key: key.to_owned(),
@@ -234,6 +234,27 @@ impl Node {
                     () = &mut stopping => return Ok(found),
                     _ = timeout_at(until, next.changed()) => {}
                 }
+            }
+        }
+    }
+
+    /// Looks at a document, once no prepared transaction is about it.
+    async fn look_decided<T: Send + 'static>(
+        &self,
+        namespace: NamespaceId,
+        key: &str,
+        look: impl Fn(&mut ShardView<'_>, &str) -> T + Copy + Send + 'static,
+    ) -> Result<T, Error> {
+        let shard = self.shard_of_document(namespace, key)?;
+        let until = Instant::now() + DECISION_WAIT;
+        loop {
+            let key = key.to_owned();
+            let look = move |at: &mut ShardView<'_>| {
+                at.engine.expect_decided(namespace, &key).map(|()| look(at, &key))
+            };
+            match self.look(shard, look).await? {
+                Err(Error::InDoubt { .. }) if Instant::now() < until => sleep(DECISION_PAUSE).await,
+                other => return other,
             }
         }
     }

@@ -18,6 +18,7 @@ use crate::api::KeySource;
 use crate::bulk::Bulks;
 use crate::cluster::{ClusterOptions, Inboxes};
 use crate::driver::Threads;
+use crate::driving::Driving;
 use crate::in_force::InForce;
 use crate::known_indexes::KnownIndexes;
 use crate::mailbox::Mailbox;
@@ -75,6 +76,7 @@ pub(crate) struct Inner {
     /// One per shard.
     pub(crate) paces: Vec<Pace>,
     pub(crate) known_indexes: KnownIndexes,
+    pub(crate) driving: Driving,
     /// Bytes of payloads waiting for readers of consumers.
     pub(crate) unread_bytes: Arc<AtomicU64>,
     /// Held while something that shard 0 decides is changed.

@@ -12,13 +12,15 @@
 //!   `in_force` the limits.
 //! - `handle` the handle itself. What it can be asked: `messages`, `queues`, `reads`, `results`, `events`,
 //!   `consumer`, `locks`, `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`,
-//!   `bulk_calls`, `metrics`, `leaders`, [`backup`], [`keys`]. `asks` what nodes of a cluster ask each other,
+//!   `bulk_calls`, `metrics`, `leaders`, [`backup`], [`keys`]. `across` transactions over several namespaces,
+//!   within the bounds of `driving`. `asks` what nodes of a cluster ask each other,
 //!   `following` the namespaces of its shards, `spreading` their leaders, [`steering`] their members,
 //!   `raising` the behaviour version, `configuring` the limits.
 //! - `start` from files to a running node; `recovery` of one whose cluster is lost.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod across;
 mod agreed_clock;
 pub mod api;
 mod asks;
@@ -36,6 +38,7 @@ pub mod directory;
 mod document_indexes;
 mod documents;
 mod driver;
+mod driving;
 mod events;
 mod failed;
 mod flows;
@@ -75,6 +78,7 @@ mod start;
 pub mod steering;
 mod transactions;
 
+pub use across::RefusedPart;
 pub use agreed_clock::AgreedClock;
 pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
 pub use attachments::AttachmentName;

@@ -120,13 +120,8 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         reports: Vec::new(),
         damaged: BTreeMap::new(),
     };
-    let inboxes = match starting.start_all(cluster.clone()) {
-        Ok(inboxes) => inboxes,
-        Err(error) => {
-            starting.stop_all();
-            return Err(error);
-        }
-    };
+    let started = starting.start_all(cluster.clone());
+    let inboxes = started.inspect_err(|_| starting.stop_all())?;
     let inner = Inner {
         placement: starting.placement,
         mailboxes: starting.mailboxes,
@@ -152,6 +147,7 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         bulks: Default::default(),
         paces: crate::pace::of_shards(options.shards),
         known_indexes: Default::default(),
+        driving: Default::default(),
         unread_bytes: Arc::default(),
         shared_changes: Arc::default(),
     };

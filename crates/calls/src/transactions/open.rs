@@ -24,7 +24,7 @@ use crate::value::{Nothing, Within};
 
 pub use close::{Close, Closing, close};
 pub use looking::{Break, List, Show, StagedOperation};
-pub use stage::{KeyedGet, Stage, StageResult, StageResults, StagedDocument, stage};
+pub use stage::{Stage, StageResult, StageResults, StagedDocument, stage};
 
 /// Longest time for which a transaction is open, in milliseconds: 30 minutes.
 const TTL_MS_MAX: u64 = 1_800_000;

@@ -31,7 +31,10 @@ pub(crate) const OPERATION_FIELDS: &[&str] = &[
     "get",
     "attach",
     "delete_attachment",
+    NAMESPACE,
 ];
+/// The field of an operation that is none.
+const NAMESPACE: &str = "namespace";
 
 /// The use of operations that are read.
 enum Use<'k> {
@@ -96,9 +99,12 @@ async fn run(permit: &Permit<'_>, read: &[Operations<'_>], then: Use<'_>) -> Res
     let items = each(read, |at| batch(at).items(&headers[at], &tags[at], &options[at]));
     let settled = read.iter().map(Operations::settled).collect::<Read<Vec<_>>>().map_err(placed)?;
     let operations = each(read, |at| read[at].operations(&items[at], &settled[at]));
+    if !matches!(then, Use::Commit(_)) {
+        read.iter().try_for_each(Operations::expect_own).map_err(placed)?;
+    }
     Ok(match then {
         Use::Commit(key) => {
-            let committed = transactions::commit(permit, key, &operations[0]).await?;
+            let committed = transactions::commit(permit, key, &operations[0], &read[0].namespaces).await?;
             Answer::Committed(Box::new(committed))
         }
         Use::Stage(kept) => {
@@ -140,6 +146,8 @@ pub(crate) struct Operations<'a> {
     batch: Batch<'a>,
     queues: Vec<Text<'a>>,
     settlements: Settlements<'a>,
+    /// Namespaces that operations name, each at the place of its operation.
+    namespaces: Vec<Option<String>>,
 }
 
 impl<'a> Operations<'a> {
@@ -167,8 +175,12 @@ impl<'a> Operations<'a> {
     }
 
     fn one(&mut self, reader: &mut impl Source<'a>, at: usize, limits: &Limits) -> Read<()> {
-        let mut first = None;
+        let (mut first, mut namespace) = (None, None);
         reader.object(OPERATION_FIELDS, |reader, name| {
+            if name == NAMESPACE {
+                namespace = Some(reader.value()?);
+                return Ok(());
+            }
             if let Some(first) = first.replace(name) {
                 return Err(Fault::conflict(first, name));
             }
@@ -194,11 +206,24 @@ impl<'a> Operations<'a> {
             self.given.push(given);
             Ok(())
         })?;
+        self.namespaces.push(namespace);
         match first {
             Some(_) => Ok(()),
             None => {
-                let names = OPERATION_FIELDS.join(", ");
+                let names = OPERATION_FIELDS.iter().copied().filter(|name| *name != NAMESPACE);
+                let names = names.collect::<Vec<_>>().join(", ");
                 Err(Fault::new("missing_field", format!("an operation is one of {names}")))
+            }
+        }
+    }
+
+    /// Refuses operations of other namespaces than that of the request.
+    fn expect_own(&self) -> Read<()> {
+        match self.namespaces.iter().position(Option::is_some) {
+            None => Ok(()),
+            Some(at) => {
+                let reason = "an open transaction is about one namespace: leave it out, or make a transaction of one call";
+                Err(Fault::invalid(reason).inside(NAMESPACE).at(at).inside("operations"))
             }
         }
     }

@@ -139,7 +139,7 @@ pub(super) fn how_to_state(shards: &str, path: &Path) -> String {
     )
 }
 
-pub(super) fn new_identity() -> u64 {
+pub(crate) fn new_identity() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()
 }

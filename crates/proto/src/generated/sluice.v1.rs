@@ -2010,6 +2010,10 @@ pub struct TransactionOperation {
     /// An attachment to delete.
     #[prost(message, optional, tag = "11")]
     pub delete_attachment: ::core::option::Option<TransactionDeleteAttachment>,
+    /// Namespace that the operation is about, if it is another than that of the request: in a transaction of
+    /// one call only.
+    #[prost(bytes = "bytes", optional, tag = "12")]
+    pub namespace: ::core::option::Option<::prost::bytes::Bytes>,
 }
 /// An upload to commit: the fields of CommitUploadRequest.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

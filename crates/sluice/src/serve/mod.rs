@@ -177,6 +177,8 @@ fn serve_until_stopped(
         let security = Arc::new(security);
         security::watch(Arc::clone(&security), node.clone(), cluster.is_some())?;
         tokio::spawn(keep_indexes(node.clone()));
+        let finishing = node.clone();
+        tokio::spawn(async move { finishing.finish_transactions().await });
         banner::print(loaded, address, &security, &node.stale(), Started { chosen, took }, out).await?;
         let mut options = http_options(config);
         options.tls = security.tls.clone();

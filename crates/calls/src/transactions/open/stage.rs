@@ -33,16 +33,6 @@ pub struct Stage {
     pub operations: Vec<OperationRequest>,
 }
 
-/// A document to read.
-#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(rename = "TransactionGet", example = json!({"key": "orders/17"}))]
-pub struct KeyedGet {
-    /// Its key.
-    #[schemars(required)]
-    pub(crate) key: Option<String>,
-}
-
 /// Operations that are staged.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "TransactionStaged", example = json!({"results": [

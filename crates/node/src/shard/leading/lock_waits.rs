@@ -191,18 +191,20 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Gives a caller its grant; where it has gone, the grant goes back.
+    /// Gives a caller its grant; where it has gone, or the document cannot be told, the grant goes back.
     fn hand_grant(&mut self, acquiring: Acquiring, grant: LockGrant) {
-        let document = acquiring.with_document.then(|| self.document_of(&acquiring)).flatten();
-        if acquiring.reply.send(Ok(Granted { grant, document })).is_err() {
+        let document = if acquiring.with_document { self.document_of(&acquiring) } else { Ok(None) };
+        let (is_granted, granted) = (document.is_ok(), document.map(|document| Granted { grant, document }));
+        if acquiring.reply.send(granted).is_err() || !is_granted {
             self.owe(&Command::LockLeave { claim: grant.claim(), calls: grant.calls });
         }
     }
 
-    /// The document of the key that was granted.
-    fn document_of(&mut self, acquiring: &Acquiring) -> Option<Box<FoundDocument>> {
-        let view = self.engine.document(acquiring.namespace, &acquiring.key)?;
-        Some(Box::new(FoundDocument { blob: store::read(&mut self.store, view.blob), view }))
+    /// The document of the key that was granted; in doubt while a prepared transaction is about it.
+    fn document_of(&mut self, acquiring: &Acquiring) -> Result<Option<Box<FoundDocument>>, Error> {
+        self.engine.expect_decided(acquiring.namespace, &acquiring.key)?;
+        let found = self.engine.document(acquiring.namespace, &acquiring.key);
+        Ok(found.map(|view| Box::new(FoundDocument { blob: store::read(&mut self.store, view.blob), view })))
     }
 
     /// The refusal of a claim whose time of waiting is over.

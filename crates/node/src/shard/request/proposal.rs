@@ -1,5 +1,6 @@
 //! Records proposed by callers.
 
+use bytes::Bytes;
 use sluice_engine::change::ChangeAction;
 use sluice_engine::command::{Command, RecordSink};
 use sluice_engine::settings::QueuePatch;
@@ -42,6 +43,22 @@ impl Proposal {
                 | Command::LockRelease { .. }
         ) || matches!(command, Command::Transaction(whole) if whole.operations.iter().any(relieves));
         Proposal { record, class: class_of(command), reply, removes_queues, relieves }
+    }
+
+    /// A record of a transaction over several namespaces that was encoded before.
+    pub(crate) fn of_record(body: &[u8], blobs: &[Bytes], class: Class, reply: ReplyTo) -> Proposal {
+        let bytes = blobs.iter().map(Bytes::len).sum::<usize>();
+        let mut record = Batch::with_capacity(body.len() + bytes + ITEM_BYTES * (1 + blobs.len()));
+        let mut writer = record.record(blobs.len() as u32);
+        writer.body(body);
+        blobs.iter().for_each(|blob| writer.blob(&[blob]));
+        drop(writer);
+        Proposal { record, class, reply, removes_queues: false, relieves: class == Class::Draining }
+    }
+
+    /// Class of a command.
+    pub(crate) fn class_of(command: &Command<'_>) -> Class {
+        class_of(command)
     }
 }
 
@@ -156,6 +173,8 @@ pub(in crate::shard) fn class_of(command: &Command<'_>) -> Class {
         | Command::UploadEnd { .. }
         | Command::AttachmentDelete(_)
         | Command::DocumentCheck(_)
+        | Command::TransactionFinish { .. }
+        | Command::TransactionAsk { .. }
         | Command::HoldDamaged { .. } => Class::Draining,
         _ => Class::Growing,
     }
