@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
 use crate::document::DocumentModule;
+use crate::document::state::DocumentSlot;
 use crate::document::writing::Room;
 use crate::error::Error;
 use crate::id::NamespaceId;
@@ -61,6 +62,17 @@ impl DocumentModule {
     /// Refuses a key that a prepared transaction is about.
     pub(crate) fn expect_decided(&self, namespace: NamespaceId, key: &str, core: &Core) -> Result<(), Error> {
         core.namespace_slot(namespace).map_or(Ok(()), |slot| self.pins.expect_free(slot, key))
+    }
+
+    /// When a document ends, in microseconds since the Unix epoch; 0: it stays. Of one that is pinned, once
+    /// nothing pins it.
+    pub(crate) fn due_us(&self, slot: DocumentSlot) -> u64 {
+        let document = self.documents.slots.get(slot);
+        if self.pins.keys.is_empty() {
+            return document.due_us;
+        }
+        let key = String::from_utf8_lossy(&document.key).into_owned().into_boxed_str();
+        self.pins.keys.get(&(document.namespace, key)).copied().unwrap_or(document.due_us)
     }
 
     /// Pins a key.

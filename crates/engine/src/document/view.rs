@@ -61,7 +61,7 @@ impl DocumentModule {
             version: document.body.version,
             content_bytes: content_bytes(&document.body, document.head_bytes),
             blob: document.body.blob,
-            expires_at_us: Some(document.due_us).filter(|due_us| *due_us != 0),
+            expires_at_us: Some(self.due_us(slot)).filter(|due_us| *due_us != 0),
             history: document.history,
         }
     }

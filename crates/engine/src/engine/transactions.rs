@@ -81,6 +81,7 @@ impl Engine {
         if self.is_repeat(record, out)? {
             return Ok(false);
         }
+        self.two_phase.expect_only(record)?;
         let admitted = self.admit(record, namespace_slot, out).and_then(|mut admitted| {
             let sent = admitted.messages.len() as u32;
             let first = self.queue.reserve_sequences(namespace_slot, sent, &mut self.core);

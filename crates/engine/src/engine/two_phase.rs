@@ -16,7 +16,6 @@ use crate::id::{NamespaceId, TransactionId};
 use crate::lock::state::ClaimSlot;
 use crate::outcome::{Outcome, Reply};
 use crate::queue::send::several::{Refused, Several};
-use crate::queue::state::QueueSlot;
 use crate::transaction::TRANSACTIONS_SINCE;
 use crate::transaction::record::{DecideRecord, OperationRecord, PrepareRecord, TransactionRecord};
 use crate::transaction::two_phase::Prepared;
@@ -53,7 +52,7 @@ impl Engine {
         self.two_phase.expect_only(part)?;
         self.two_phase.admit_part(record.bytes.len())?;
         let admitted = self.admit_noting(part, namespace_slot, out)?;
-        let (pinned, made) = self.pin_all(part, &admitted);
+        let pinned = self.pin_all(part, &admitted);
         let granted = self.grant_all(part, namespace_slot);
         let prepared = Prepared {
             namespace_slot,
@@ -64,7 +63,6 @@ impl Engine {
             room: admitted.room,
             granted,
             pinned,
-            made,
             bytes: record.bytes.into(),
         };
         self.two_phase.enter(record.id, part.namespace, prepared);
@@ -73,12 +71,8 @@ impl Engine {
     }
 
     /// Pins what admitted operations are about, and reserves their room. Returns the claims that they
-    /// release, or are proven by, and the queues that are made for them.
-    fn pin_all(
-        &mut self,
-        part: &TransactionRecord<'_>,
-        admitted: &Admitted<'_>,
-    ) -> (VecDeque<ClaimSlot>, VecDeque<QueueSlot>) {
+    /// release, or are proven by.
+    fn pin_all(&mut self, part: &TransactionRecord<'_>, admitted: &Admitted<'_>) -> VecDeque<ClaimSlot> {
         let core = &mut self.core;
         let namespace_slot = admitted.namespace_slot;
         let mut pinned = VecDeque::new();
@@ -96,10 +90,10 @@ impl Engine {
                 pinned.push_back(slot);
             }
         }
-        let made = self.queue.pin_messages(admitted.several(part.namespace), core);
+        self.queue.pin_messages(admitted.several(part.namespace), core);
         self.documents.pins.reserved += admitted.room;
         core.namespaces.get_mut(namespace_slot).bytes += admitted.room.bytes;
-        (pinned, made)
+        pinned
     }
 
     /// Grants what admitted operations acquire, and pins that.
@@ -201,7 +195,7 @@ impl Engine {
         let messages: Vec<_> = part.messages().collect();
         let several =
             Several { namespace: part.namespace, namespace_slot: prepared.namespace_slot, items: &messages };
-        self.queue.unpin_messages(several, core);
+        self.queue.unpin_messages(several, commit, core, out);
         self.documents.pins.reserved -= prepared.room;
         core.namespaces.get_mut(prepared.namespace_slot).bytes -= prepared.room.bytes;
         for operation in part.operations() {
@@ -211,9 +205,6 @@ impl Engine {
             if let Some(key) = operation.document() {
                 self.documents.unpin(prepared.namespace_slot, key, core);
             }
-        }
-        if !commit {
-            self.queue.unmake(&prepared.made, core, out);
         }
         prepared.pinned.iter().for_each(|slot| self.locks.unpin(*slot, commit, core));
         for slot in &prepared.granted {

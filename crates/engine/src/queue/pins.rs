@@ -3,13 +3,14 @@
 //!
 //! A pinned message has another token than its receipt, so that the receipt does not hold it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 
 use crate::core::{Core, agree};
 use crate::error::Error;
 use crate::id::{NamespaceId, Receipt};
 use crate::limits::DELAY_MS_MAX;
 use crate::outcome::Outcome;
+use crate::query::Counters;
 use crate::queue::QueueModule;
 use crate::queue::send::several::Several;
 use crate::queue::state::work::Work;
@@ -43,6 +44,8 @@ struct PinnedQueue {
     pins: u32,
     messages: u64,
     bytes: u64,
+    /// True if the queue was made for these messages, and nobody has set it since.
+    is_made: bool,
 }
 
 impl HeadPart for Pins {
@@ -59,6 +62,7 @@ impl HeadPart for Pins {
             out.u32(pinned.pins);
             out.u64(pinned.messages);
             out.u64(pinned.bytes);
+            out.bool(pinned.is_made);
         }
     }
 
@@ -71,7 +75,8 @@ impl HeadPart for Pins {
         for _ in 0..reader.u32()? {
             let queue = Slot::read(reader)?;
             let (pins_of, messages, bytes) = (reader.u32()?, reader.u64()?, reader.u64()?);
-            pins.queues.insert(queue, PinnedQueue { pins: pins_of, messages, bytes });
+            let is_made = reader.bool()?;
+            pins.queues.insert(queue, PinnedQueue { pins: pins_of, messages, bytes, is_made });
             pins.reserved += messages;
         }
         Some(pins)
@@ -104,14 +109,24 @@ impl Pins {
         (pinned.messages, pinned.bytes) = (pinned.messages + messages, pinned.bytes + bytes);
     }
 
-    fn remove(&mut self, queue: QueueSlot, messages: u64, bytes: u64) {
-        let Some(pinned) = self.queues.get_mut(&queue) else { return };
+    /// A queue that is set is not only there for messages to come.
+    pub(crate) fn keep(&mut self, queue: QueueSlot) {
+        if let Some(pinned) = self.queues.get_mut(&queue) {
+            pinned.is_made = false;
+        }
+    }
+
+    /// True: nothing pins the queue any more, which was made for what did.
+    fn remove(&mut self, queue: QueueSlot, messages: u64, bytes: u64) -> bool {
+        let Some(pinned) = self.queues.get_mut(&queue) else { return false };
         pinned.pins -= 1;
         self.reserved -= messages;
         (pinned.messages, pinned.bytes) = (pinned.messages - messages, pinned.bytes - bytes);
-        if pinned.pins == 0 {
+        let (is_last, is_made) = (pinned.pins == 0, pinned.is_made);
+        if is_last {
             self.queues.remove(&queue);
         }
+        is_last && is_made
     }
 }
 
@@ -178,41 +193,45 @@ impl QueueModule {
         Err(Error::InDoubt { what: format!("queue {:?}", self.queues.get(slot).name) })
     }
 
-    /// Reserves room for messages that were admitted, which count in the namespace. Returns the queues that
-    /// are made for them.
-    pub(crate) fn pin_messages(&mut self, several: Several<'_>, core: &mut Core) -> VecDeque<QueueSlot> {
+    /// Reserves room for messages that were admitted, which count in the namespace; missing queues are made.
+    pub(crate) fn pin_messages(&mut self, several: Several<'_>, core: &mut Core) {
         let first_new = self.next_queue;
         let queues = self.queues_of_several(several, core);
-        let is_new = |slot: &&QueueSlot| self.queues.get(**slot).number >= first_new;
-        let made: BTreeSet<QueueSlot> = queues.iter().filter(is_new).copied().collect();
         for ((_, item), queue) in several.items.iter().zip(queues) {
             self.pins.add(queue, 1, item.blob_len.into());
+            if self.queues.get(queue).number >= first_new
+                && let Some(pinned) = self.pins.queues.get_mut(&queue)
+            {
+                pinned.is_made = true;
+            }
         }
         let namespace = core.namespaces.get_mut(several.namespace_slot);
         namespace.messages += several.items.len() as u64;
         namespace.bytes += several.bytes();
-        made.into_iter().collect()
     }
 
-    /// Deletes queues that were made for messages which are not sent, unless others use them.
-    pub(crate) fn unmake(&mut self, made: &VecDeque<QueueSlot>, core: &mut Core, out: &mut Outcome) {
-        for slot in made {
-            let queue = self.queues.get(*slot);
-            let is_unused = queue.counters.sent == 0
-                && !self.pins.queues.contains_key(slot)
-                && queue.settings == self.settings_of_new(queue.namespace, &queue.name);
-            if is_unused {
-                self.delete_queue(*slot, core, out);
-                self.begin_work(Work::Queue(*slot), core, out);
-            }
+    /// Deletes a queue that was made for messages which are not sent, if nothing has ever been in it.
+    fn unmake(&mut self, slot: QueueSlot, core: &mut Core, out: &mut Outcome) {
+        if self.queues.get(slot).counters == Counters::default() {
+            self.delete_queue(slot, core, out);
+            self.begin_work(Work::Queue(slot), core, out);
         }
     }
 
-    /// Gives back the room of messages.
-    pub(crate) fn unpin_messages(&mut self, several: Several<'_>, core: &mut Core) {
+    /// Gives back the room of messages, which are sent now or not at all.
+    pub(crate) fn unpin_messages(
+        &mut self,
+        several: Several<'_>,
+        commit: bool,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) {
         for (queue, item) in several.items {
-            if let Some(slot) = self.find_queue(several.namespace_slot, queue) {
-                self.pins.remove(slot, 1, item.blob_len.into());
+            if let Some(slot) = self.find_queue(several.namespace_slot, queue)
+                && self.pins.remove(slot, 1, item.blob_len.into())
+                && !commit
+            {
+                self.unmake(slot, core, out);
             }
         }
         let namespace = core.namespaces.get_mut(several.namespace_slot);

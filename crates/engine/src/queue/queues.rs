@@ -36,6 +36,7 @@ impl QueueModule {
             None if !create => return Err(queue_not_found(name)),
             None => self.create_queue(namespace_slot, name, core)?,
         };
+        self.pins.keep(queue_slot);
         let queue = self.queues.get_mut(queue_slot);
         queue.settings.change(patch);
         if patch.placement.is_some() {

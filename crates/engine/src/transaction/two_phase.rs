@@ -10,7 +10,6 @@ use crate::error::Error;
 use crate::id::{BlobRef, NamespaceId, TransactionId};
 use crate::limits::{TRANSACTIONS_PREPARED_BYTES_MAX, TRANSACTIONS_PREPARED_MAX};
 use crate::lock::state::ClaimSlot;
-use crate::queue::state::QueueSlot;
 use crate::store::slot;
 use crate::store::slot::Slot;
 use crate::transaction::record::{TransactionRecord, decode};
@@ -41,8 +40,6 @@ pub(crate) struct Prepared {
     /// Claims that it is granted, and then those that it pins beside.
     pub(crate) granted: VecDeque<ClaimSlot>,
     pub(crate) pinned: VecDeque<ClaimSlot>,
-    /// Queues that were made for its messages.
-    pub(crate) made: VecDeque<QueueSlot>,
     /// The operations, as [`decode`] reads them.
     pub(crate) bytes: Box<[u8]>,
 }
@@ -66,7 +63,6 @@ impl Prepared {
         self.room.write(out);
         slot::write_all(&self.granted, out);
         slot::write_all(&self.pinned, out);
-        slot::write_all(&self.made, out);
         out.u32(self.bytes.len() as u32);
         out.raw(&self.bytes);
     }
@@ -76,10 +72,9 @@ impl Prepared {
         let (index, at_us, until_us) = (reader.u64()?, reader.u64()?, reader.u64()?);
         let room = Room::read(reader)?;
         let (granted, pinned) = (slot::read_all(reader)?, slot::read_all(reader)?);
-        let made = slot::read_all(reader)?;
         let len = reader.u32()? as usize;
         let bytes = reader.raw(len)?.into();
-        Some(Prepared { namespace_slot, shard, index, at_us, until_us, room, granted, pinned, made, bytes })
+        Some(Prepared { namespace_slot, shard, index, at_us, until_us, room, granted, pinned, bytes })
     }
 }
 
@@ -184,13 +179,10 @@ impl TwoPhase {
 
     /// Refuses a part while one of the same request, by its idempotency key, is prepared.
     pub(crate) fn expect_only(&self, part: &TransactionRecord<'_>) -> Result<(), Error> {
-        let is_same = |prepared: &Prepared| {
-            let other = prepared.part();
-            other.is_some_and(|it| {
-                (it.namespace, it.idempotency_key) == (part.namespace, part.idempotency_key)
-            })
-        };
-        if !part.idempotency_key.is_empty() && self.prepared.values().any(is_same) {
+        let of_namespace = self.prepared.iter().filter(|((_, namespace), _)| *namespace == part.namespace);
+        let mut parts = of_namespace.filter_map(|(_, prepared)| prepared.part());
+        let is_same = |other: TransactionRecord<'_>| other.idempotency_key == part.idempotency_key;
+        if !part.idempotency_key.is_empty() && parts.any(is_same) {
             return Err(Error::InDoubt { what: "the first request with this idempotency key".into() });
         }
         Ok(())
