@@ -201,19 +201,11 @@ impl CallError {
         self
     }
 
-    /// Replaces the number of the operation of a transaction that the message names by its place.
+    /// Replaces the numbers of operations of a transaction that message and field name by their places.
     pub(crate) fn at_place(mut self, place: impl Fn(usize) -> usize) -> CallError {
-        let moved = |text: &str| {
-            let (at, rest) = text.strip_prefix("operations[")?.split_once(']')?;
-            Some(format!("operations[{}]{rest}", place(at.parse().ok()?)))
-        };
-        if let Some(message) = moved(&self.message) {
-            self.message = message;
-        }
-        if let Some(field) = self.details.field_mut()
-            && let Some(moved) = moved(field)
-        {
-            *field = moved;
+        self.message = numbered(&self.message, &place);
+        if let Some(field) = self.details.field_mut() {
+            *field = numbered(field, &place);
         }
         for (name, detail) in &mut self.details.0 {
             if let ("operation", Detail::Number(at)) = (*name, detail) {
@@ -274,6 +266,7 @@ impl CallError {
                 | "shutting_down"
                 | "not_leader"
                 | "no_leader"
+                | "in_doubt"
                 | "outcome_unknown"
         );
         self.blame != Blame::Caller && !is_normal
@@ -334,6 +327,22 @@ impl From<Box<Fault>> for CallError {
     }
 }
 
+/// The text with other numbers of operations.
+fn numbered(text: &str, place: impl Fn(usize) -> usize) -> String {
+    const OPERATION: &str = "operations[";
+    let mut pieces = text.split(OPERATION);
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        out.push_str(OPERATION);
+        let number = piece.split_once(']').and_then(|(at, rest)| Some((at.parse().ok()?, rest)));
+        match number {
+            Some((at, rest)) => out.push_str(&format!("{}]{rest}", place(at))),
+            None => out.push_str(piece),
+        }
+    }
+    out
+}
+
 fn retry_after_ms(error: &Error) -> Option<u64> {
     match error {
         Error::Overloaded { retry_after_ms, .. } => Some(*retry_after_ms),
@@ -341,6 +350,7 @@ fn retry_after_ms(error: &Error) -> Option<u64> {
         | Error::JournalFailed { .. }
         | Error::OutcomeUnknown {}
         | Error::NotLeader { .. }
+        | Error::InDoubt { .. }
         | Error::NoLeader {} => Some(LATER_MS),
         _ => None,
     }
@@ -412,7 +422,8 @@ mod tests {
         let limit = Error::LimitExceeded { what: "consumers", limit: 1 };
         let quota = Error::QuotaExceeded { what: "messages", limit: 1, held: 1, more: 1 };
         let busy = Error::Overloaded { what: "requests", retry_after_ms: 1 };
-        for error in [full, limit, quota, busy, Error::NoLeader {}, Error::OutcomeUnknown {}] {
+        let doubt = Error::InDoubt { what: "queue q".into() };
+        for error in [full, limit, quota, busy, doubt, Error::NoLeader {}, Error::OutcomeUnknown {}] {
             assert!(!CallError::from(error.clone()).is_ours(), "{error}");
         }
         for error in

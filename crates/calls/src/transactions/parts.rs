@@ -33,6 +33,8 @@ impl<'a> Part<'a> {
                 names.push(of(at));
             }
         }
+        // In whichever order they are named, it is the same request.
+        names[1..].sort_unstable();
         if let [_] = names.as_slice() {
             let operations = Cow::Borrowed(operations);
             return Ok(vec![Part { permit: *permit, operations, places: None }]);

@@ -90,8 +90,8 @@ pub(crate) fn error_of(error: &v1::Error) -> ClientError {
     let ErrorBody { code, message, details } = body_of(error);
     let status = match code.as_str() {
         "overloaded" | "queue_full" | "quota_exceeded" | "limit_exceeded" => 429,
-        "shutting_down" | "not_leader" | "no_leader" | "outcome_unknown" | "journal_failed" | "internal"
-        | "disk_full" => 503,
+        "shutting_down" | "not_leader" | "no_leader" | "in_doubt" | "outcome_unknown" | "journal_failed"
+        | "internal" | "disk_full" => 503,
         code if code.ends_with("_not_found") => 404,
         _ => 400,
     };

@@ -22,10 +22,11 @@ pub(super) enum Loss {
 }
 
 impl Loss {
-    /// The loss that the server's error code for a receipt means; `None`: its handler has just settled it.
+    /// The loss that the server's error code for a receipt means; `None`: its handler has just settled it, or
+    /// does so in a transaction that is being decided.
     pub(super) fn of(code: Option<&[u8]>) -> Option<Loss> {
         match code {
-            Some(b"already_settled") => None,
+            Some(b"already_settled" | b"in_doubt") => None,
             Some(b"cancelled") => Some(Loss::Cancelled),
             _ => Some(Loss::Over),
         }

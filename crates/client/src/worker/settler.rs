@@ -11,6 +11,7 @@ use sluice_proto::v1::client_frame::Frame;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
+use crate::answers::ItemResult;
 use crate::client::Client;
 use crate::error::ClientError;
 use crate::message::{Settle, SettleItem};
@@ -136,7 +137,9 @@ async fn settle(
             }
         }
     };
-    while result.as_ref().is_err_and(may_pass) && Instant::now() < give_up {
+    while (result.as_ref().is_err_and(may_pass) || result.as_ref().is_ok_and(|it| is_open(it)))
+        && Instant::now() < give_up
+    {
         sleep(PAUSE).await;
         result = client.settle(&items).await;
     }
@@ -154,6 +157,12 @@ async fn settle(
             }
         }
     }
+}
+
+/// True when a transaction that is being decided settles one of the messages, or lets go of it in a moment.
+/// The others are settled by then, which a repeat takes as success.
+fn is_open(results: &[ItemResult]) -> bool {
+    results.iter().any(|result| result.error.as_ref().is_some_and(|error| error.code == "in_doubt"))
 }
 
 /// True when the error is transient.

@@ -44,5 +44,8 @@ impl Outage {
 /// True when a retry may succeed, as after a restart of the server or an election.
 fn may_pass(error: &ClientError) -> bool {
     error.is_transport()
-        || matches!(error.code(), Some("shutting_down" | "overloaded" | "not_leader" | "no_leader"))
+        || matches!(
+            error.code(),
+            Some("shutting_down" | "overloaded" | "not_leader" | "no_leader" | "in_doubt")
+        )
 }

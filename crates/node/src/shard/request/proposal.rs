@@ -53,7 +53,8 @@ impl Proposal {
         writer.body(body);
         blobs.iter().for_each(|blob| writer.blob(&[blob]));
         drop(writer);
-        Proposal { record, class, reply, removes_queues: false, relieves: class == Class::Draining }
+        let finishes = class == Class::Draining;
+        Proposal { record, class, reply, removes_queues: finishes, relieves: finishes }
     }
 
     /// Class of a command.
