@@ -19,7 +19,7 @@ pub(super) struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// The parts of a request: first that of its own namespace, which may have no operations, then the others
-    /// in the order in which they are named. `namespaces`: those that operations name.
+    /// by their names. `namespaces`: those that operations name.
     pub(super) fn all(
         permit: &Permit<'a>,
         operations: &'a [Operation<'a>],

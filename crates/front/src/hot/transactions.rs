@@ -222,7 +222,8 @@ impl<'a> Operations<'a> {
         match self.namespaces.iter().position(Option::is_some) {
             None => Ok(()),
             Some(at) => {
-                let reason = "an open transaction is about one namespace: leave it out, or make a transaction of one call";
+                let reason = "an open transaction is about one namespace: \
+                              leave it out, or make a transaction of one call";
                 Err(Fault::invalid(reason).inside(NAMESPACE).at(at).inside("operations"))
             }
         }

@@ -65,7 +65,7 @@ impl Node {
     ///
     /// # Errors
     /// As of [`Node::commit`], with the part that is to blame; `in_doubt`: another such transaction is about
-    /// the same; `transaction_aborted`; `not_leader`, `no_leader`; `outcome_unknown`.
+    /// the same; `transaction_aborted`; `no_leader`; `outcome_unknown`.
     pub async fn commit_across(
         &self,
         own: Transaction<'_>,
