@@ -168,24 +168,6 @@ impl fmt::Display for TransactionId {
     }
 }
 
-impl FromStr for TransactionId {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let invalid = || {
-            let given = clip(text);
-            let expected = "expected 20 characters of 0-9 a-v, as listed";
-            let reason = format!("{given:?} is not the id of a transaction: {expected}");
-            Error::InvalidArgument { field: "transaction".to_owned(), reason }
-        };
-        let bytes = decode_base32hex::<12, 20>(text.as_bytes()).ok_or_else(invalid)?;
-        let (coordinator, number) = bytes.split_first_chunk::<4>().ok_or_else(invalid)?;
-        let number = number.first_chunk::<8>().ok_or_else(invalid)?;
-        let coordinator = NamespaceId(u32::from_be_bytes(*coordinator));
-        Ok(TransactionId { coordinator, number: u64::from_be_bytes(*number) })
-    }
-}
-
 /// The secret of a log from which the tags of receipts are made; all zero: none yet. It is a record of the
 /// log, so that receipts survive restarts.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
