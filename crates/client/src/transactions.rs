@@ -14,6 +14,8 @@ use crate::message::{Message, SettleItem};
 /// Operations that are done together, all or none: at most 1,000. Each is admitted by the state before the
 /// transaction, so none depends on another, and nothing is named by two of them.
 ///
+/// They are about the namespace of the client, or about those that [`within`](Transaction::within) names.
+///
 /// ```
 /// use sluice_client::{DocumentPut, Message, Transaction};
 ///
@@ -31,6 +33,8 @@ pub struct Transaction {
     /// As the request has them, with commas between.
     encoded: String,
     count: usize,
+    /// Namespace of the operations that follow; empty: the client's.
+    namespace: String,
 }
 
 impl Transaction {
@@ -41,7 +45,13 @@ impl Transaction {
 
     /// Adds an operation of this name; `fields` writes the object of its fields.
     fn with(mut self, name: &str, fields: impl FnOnce(&mut String)) -> Transaction {
-        self.encoded.push_str(if self.count == 0 { "{\"" } else { ",{\"" });
+        self.encoded.push_str(if self.count == 0 { "{" } else { ",{" });
+        if !self.namespace.is_empty() {
+            self.encoded.push_str("\"namespace\":");
+            encode::string(&self.namespace, &mut self.encoded);
+            self.encoded.push(',');
+        }
+        self.encoded.push('"');
         self.encoded.push_str(name);
         self.encoded.push_str("\":");
         fields(&mut self.encoded);
@@ -72,6 +82,14 @@ impl Transaction {
     /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// Names the namespace of the operations that follow, in a transaction of one call: at most 16 in all.
+    /// Empty: the client's. Patches, and operations of an open transaction, are of the client's alone.
+    #[must_use]
+    pub fn within(mut self, namespace: impl Into<String>) -> Transaction {
+        self.namespace = namespace.into();
+        self
     }
 
     /// Sends a message to a queue; one without a unique key.
@@ -310,7 +328,11 @@ mod tests {
             .check("c", DocumentCheck { if_absent: true, ..DocumentCheck::default() })
             .acquire(LockRequest { mode: LockMode::Counting(3), owner: "o", ..LockRequest::new("l") })
             .release("t")
-            .get("g");
+            .get("g")
+            .within("bank")
+            .check("b", DocumentCheck { if_version: Some(1), ..DocumentCheck::default() })
+            .within("")
+            .ack("r2");
         let body: Value = serde_json::from_str(&transaction.body()).unwrap();
         let expected = json!({"operations": [
             {"send": {"queue": "mail", "payload": "hello"}},
@@ -322,6 +344,8 @@ mod tests {
             {"acquire": {"keys": ["l"], "ttl_ms": 30_000, "owner": "o", "mode": "counting", "holders": 3}},
             {"release": {"token": "t"}},
             {"get": {"key": "g"}},
+            {"namespace": "bank", "check": {"key": "b", "if_version": 1}},
+            {"settle": {"receipt": "r2", "outcome": "ack"}},
         ]});
         assert_eq!(body, expected);
     }
