@@ -23,6 +23,8 @@ use crate::stream::check;
 const ONE: &[u8] = b"one";
 /// The queue of messages that are handed on.
 const QUEUE: &[u8] = b"coordination";
+/// The namespace on another shard, in which a transaction over two shards writes its document.
+pub(super) const OTHER: &str = "documents";
 
 /// Work of the workers.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,10 +39,28 @@ pub(super) enum Kind {
     /// Acks a message, writes a document and sends the next message as one transaction.
     #[value(name = "txn")]
     Transaction,
+    /// The same with the document in a namespace on another shard.
+    #[value(name = "txn2")]
+    TransactionAcross,
     /// Acquire and release of one key that all want.
     Contended,
     /// Queries by an index.
     Query,
+}
+
+impl Kind {
+    /// The number of shards of the server that it needs.
+    pub(super) fn shards(self) -> u32 {
+        match self {
+            Kind::TransactionAcross => 2,
+            Kind::Cycle
+            | Kind::CycleOfFour
+            | Kind::Read
+            | Kind::Transaction
+            | Kind::Contended
+            | Kind::Query => 1,
+        }
+    }
 }
 
 /// The load of a run.
@@ -118,7 +138,7 @@ impl Worker {
     async fn work(mut self, number: u32) -> Result<(u64, Histogram<u64>), String> {
         let mut count = 0;
         let mut deliveries = match self.shared.kind {
-            Kind::Transaction => Some(self.attach(number).await?),
+            Kind::Transaction | Kind::TransactionAcross => Some(self.attach(number).await?),
             Kind::Cycle | Kind::CycleOfFour | Kind::Read => {
                 self.prepare().await?;
                 None
@@ -134,8 +154,12 @@ impl Worker {
                 (Kind::Query, _) => {
                     self.shared.queried.query(&self.calls, count << 10 | u64::from(number)).await?
                 }
-                (Kind::Transaction, Some(deliveries)) => self.hand_on(deliveries).await?,
-                (Kind::Transaction, None) => return Err("a worker without deliveries".to_owned()),
+                (Kind::Transaction | Kind::TransactionAcross, Some(deliveries)) => {
+                    self.hand_on(deliveries).await?;
+                }
+                (Kind::Transaction | Kind::TransactionAcross, None) => {
+                    return Err("a worker without deliveries".to_owned());
+                }
             }
             count += 1;
         }
@@ -224,9 +248,11 @@ impl Worker {
         let ack = Settlement { receipt, outcome, ..Settlement::default() };
         let (queue, payload) = (Bytes::from_static(QUEUE), Bytes::from_static(b"a message"));
         let send = GroupMessage { queue, payload, ..GroupMessage::default() };
+        let namespace =
+            (self.shared.kind == Kind::TransactionAcross).then(|| Bytes::from_static(OTHER.as_bytes()));
         let operations = vec![
             TransactionOperation { settle: Some(ack), ..TransactionOperation::default() },
-            self.put(None),
+            TransactionOperation { namespace, ..self.put(None) },
             TransactionOperation { send: Some(send), ..TransactionOperation::default() },
         ];
         self.calls.commit(operations).await.map(drop)

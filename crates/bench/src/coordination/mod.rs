@@ -9,7 +9,7 @@ mod queried;
 
 use std::time::Duration;
 
-use sluice_client::Options;
+use sluice_client::{Options, QuotaChange};
 use sluice_units::parse_duration;
 use tokio::task::JoinSet;
 
@@ -22,18 +22,19 @@ use super::setup::{FolderArgs, report_of};
 use super::stats::Samples;
 use super::table::{Table, figure};
 use calls::Calls;
-use loops::{Done, Kind, Load};
+use loops::{Done, Kind, Load, OTHER};
 use queried::Queried;
 
 const SMOKE: Duration = Duration::from_millis(200);
 const SMOKE_DOCUMENTS: u32 = 2_000;
 
 /// The phases, with the names of their figures and what they do.
-const PHASES: [(Kind, &str, &str); 6] = [
+const PHASES: [(Kind, &str, &str); 7] = [
     (Kind::Cycle, "cycle_per_s", "acquire with document, write and release together"),
     (Kind::CycleOfFour, "cycle4_per_s", "acquire, read, write, release"),
     (Kind::Read, "read_per_s", "read a document"),
     (Kind::Transaction, "txn_per_s", "ack, write and send together"),
+    (Kind::TransactionAcross, "txn2_per_s", "the same over two shards"),
     (Kind::Contended, "contended_per_s", "acquire and release one key"),
     (Kind::Query, "query_index_per_s", "find 10 documents by an index"),
 ];
@@ -77,9 +78,14 @@ pub struct CoordinationArgs {
 }
 
 impl CoordinationArgs {
-    fn server(&self) -> ServerOptions {
+    fn server(&self, shards: u32) -> ServerOptions {
         let options = ServerOptions::with_durability(&self.durability);
-        ServerOptions { tls: !self.plain, encryption: !self.plain, ..options }
+        ServerOptions { shards, tls: !self.plain, encryption: !self.plain, ..options }
+    }
+
+    /// True if a phase is to be run on a server with so many shards.
+    fn wants(&self, kind: Kind, shards: u32) -> bool {
+        kind.shards() == shards && (self.only.is_empty() || self.only.contains(&kind))
     }
 }
 
@@ -88,30 +94,42 @@ type Ran = (Done, f64);
 
 pub(super) fn run(args: &CoordinationArgs) -> Result<Report, String> {
     let folder = args.folder.make()?;
-    let options = args.server();
-    let mut report = report_of("coordination", &folder, &options)?;
-    let server = Server::start(&folder.path().join("data"), &options)?;
+    let mut report = report_of("coordination", &folder, &args.server(1))?;
     let runtime = runtime(args.client_threads as usize)?;
-    let ran = runtime.block_on(measure(args, &server))?;
+    let mut ran: Vec<Vec<Ran>> = PHASES.iter().map(|_| Vec::new()).collect();
+    for shards in [1, 2] {
+        if PHASES.iter().any(|(kind, ..)| args.wants(*kind, shards)) {
+            let data = folder.path().join(format!("shards-{shards}"));
+            let server = Server::start(&data, &args.server(shards))?;
+            runtime.block_on(measure(args, &server, shards, &mut ran))?;
+            server.stop()?;
+        }
+    }
     drop(runtime);
-    server.stop()?;
     tell(args, &ran, &mut report);
     Ok(report)
 }
 
-/// All phases in turn, as often as told.
-async fn measure(args: &CoordinationArgs, server: &Server) -> Result<Vec<Vec<Ran>>, String> {
+/// All phases for a server with so many shards in turn, as often as told.
+async fn measure(
+    args: &CoordinationArgs,
+    server: &Server,
+    shards: u32,
+    ran: &mut [Vec<Ran>],
+) -> Result<(), String> {
     let (duration, documents) =
         if args.folder.smoke { (SMOKE, SMOKE_DOCUMENTS) } else { (args.seconds, args.documents) };
     let queried = Queried::of(documents);
     let load = Load { workers: args.workers, bytes: args.bytes as usize, queried, duration };
     let mut is_made = false;
-    let mut ran: Vec<Vec<Ran>> = PHASES.iter().map(|_| Vec::new()).collect();
+    if shards > 1 {
+        let admin = connection(server.endpoint())?;
+        let made = admin.namespace_create(OTHER, QuotaChange::default(), Some(shards - 1)).await;
+        made.map_err(|error| format!("cannot create the namespace {OTHER}: {error}"))?;
+    }
     for _ in 0..args.rounds {
-        for ((kind, name, _), ran) in PHASES.iter().zip(&mut ran) {
-            if !args.only.is_empty() && !args.only.contains(kind) {
-                continue;
-            }
+        let phases = PHASES.iter().zip(ran.iter_mut());
+        for ((kind, name, _), ran) in phases.filter(|((kind, ..), _)| args.wants(*kind, shards)) {
             let mut tasks = JoinSet::new();
             let links = open(server, args.connections, &mut tasks).await?;
             if *kind == Kind::Query && !std::mem::replace(&mut is_made, true) {
@@ -128,7 +146,7 @@ async fn measure(args: &CoordinationArgs, server: &Server) -> Result<Vec<Vec<Ran
             clean(server).await?;
         }
     }
-    Ok(ran)
+    Ok(())
 }
 
 /// Opens sessions on connections of their own, and lets tasks hand on what comes.
