@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::memory::budget::Budget;
 use super::options::HttpOptions;
+use super::turns::Turns;
 
 /// Never: no such moment is marked.
 const NEVER: u64 = u64::MAX;
@@ -31,6 +32,8 @@ pub(crate) struct Activity {
     head_since_ms: AtomicU64,
     /// Time from which the client takes no bytes of ours, in ms after `opened`.
     write_since_ms: AtomicU64,
+    /// Turns of its requests, of HTTP/1.1 alone.
+    pub(crate) turns: Turns,
     /// Memory that its answers take.
     pub(crate) answers: Arc<Budget>,
 }
@@ -58,6 +61,7 @@ impl Activity {
             idle_since_ms: AtomicU64::new(0),
             head_since_ms: AtomicU64::new(NEVER),
             write_since_ms: AtomicU64::new(NEVER),
+            turns: Turns::default(),
             answers: Arc::new(Budget::new(answers_bytes_max)),
         }
     }
@@ -72,6 +76,7 @@ impl Activity {
     pub(crate) fn request_ended(&self) {
         self.idle_since_ms.store(self.elapsed_ms(), Ordering::Relaxed);
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.turns.answered();
     }
 
     /// Judges the connection as of now.

@@ -7,6 +7,7 @@
 //! | [`tls`] | TLS: certificates, handshakes, what is taken from clients |
 //! | `connection` | the life of a connection: HTTP/1.1 by hyper, HTTP/2 by `sluice-http2` |
 //! | `activity` | what a connection does: which are idle, which are slow |
+//! | `turns` | which request of an HTTP/1.1 connection is next |
 //! | `service` | what answers requests |
 //! | `alpn` | protocols beside HTTP on the same port |
 //! | `refusal` | the answer to a head of HTTP/1.1 that cannot be read |
@@ -50,3 +51,4 @@ mod refusal;
 pub(crate) mod respond;
 pub(crate) mod service;
 pub mod tls;
+pub(crate) mod turns;

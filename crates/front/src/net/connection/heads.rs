@@ -4,6 +4,10 @@
 //! `Transfer-Encoding` and `Content-Length` it shows the former alone. So each head is held until it is
 //! whole. One that is refused never comes to hyper: in its place it gets a request that says [`METHOD`] and
 //! is the last, and the service answers that with the error, behind the answers to what came before.
+//!
+//! hyper also stops reading while a further request lies behind the one that it answers, and so does not see
+//! that the client of a call that waits has gone. So a head passes when what came before it is answered, and
+//! up to [`AHEAD_BYTES_MAX`] are read ahead of it.
 
 use std::future::Future as _;
 use std::io;
@@ -21,6 +25,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::framing::Framing;
 use crate::json::{Fault, clip};
+use crate::net::activity::Activity;
 use crate::net::head::well_formed::given_twice;
 use crate::net::options::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX};
 
@@ -28,6 +33,8 @@ use crate::net::options::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX};
 const METHOD: &str = "REFUSED";
 /// That request.
 const REFUSED: &[u8] = b"REFUSED * HTTP/1.1\r\nhost:\r\nconnection: close\r\n\r\n";
+/// Most bytes that are read ahead of an answer. The end of a connection behind more of them is not seen.
+const AHEAD_BYTES_MAX: usize = HEAD_BYTES_MAX;
 /// Bytes read and dropped after a refusal, so that its client gets to read it: at most so many ...
 const DRAIN_BYTES_MAX: usize = 1 << 20;
 /// ... for at most so long.
@@ -66,9 +73,14 @@ enum Next {
 pub(super) struct Heads<T> {
     inner: T,
     refusal: Arc<Refusal>,
+    activity: Arc<Activity>,
     next: Next,
-    /// The beginning of a head that is not whole.
+    /// Number of heads that have passed.
+    asked: usize,
+    /// The beginning of a head that is not whole, or what was read ahead.
     held: Vec<u8>,
+    /// True if what is held was not looked at, since it has to wait.
+    is_ahead: bool,
     /// Bytes to be read before anything else ...
     passed: Vec<u8>,
     /// ... from here on.
@@ -84,12 +96,15 @@ struct Drain {
 }
 
 impl<T> Heads<T> {
-    pub(super) fn new(inner: T, refusal: Arc<Refusal>) -> Heads<T> {
+    pub(super) fn new(inner: T, refusal: Arc<Refusal>, activity: Arc<Activity>) -> Heads<T> {
         Heads {
             inner,
             refusal,
+            activity,
             next: Next::Head,
+            asked: 0,
             held: Vec::new(),
+            is_ahead: false,
             passed: Vec::new(),
             read_to: 0,
             drain: None,
@@ -109,14 +124,25 @@ impl<T> Heads<T> {
         bytes > 0
     }
 
+    /// True if the next head has to wait for the answer to what came before.
+    fn has_to_wait(&self) -> bool {
+        self.next == Next::Head && !self.activity.turns.are_answered(self.asked)
+    }
+
     /// Looks at `bytes` that came; tells how many of them pass.
     fn look_at(&mut self, bytes: &[u8]) -> (usize, Option<CallError>) {
         let mut at = 0;
+        self.is_ahead = false;
         while at < bytes.len() {
+            if self.has_to_wait() {
+                self.is_ahead = true;
+                break;
+            }
             match &mut self.next {
                 Next::Head => match read_head(&bytes[at..]) {
                     Ok(Some((length, framing))) => {
                         at += length;
+                        self.asked += 1;
                         self.next = Next::Body(framing);
                     }
                     Ok(None) => break,
@@ -147,6 +173,10 @@ impl<T> Heads<T> {
         if !has_blank_line(&self.held[seen.saturating_sub(3)..]) && self.held.len() <= HEAD_BYTES_MAX {
             return;
         }
+        self.look_at_held();
+    }
+
+    fn look_at_held(&mut self) {
         let mut held = std::mem::take(&mut self.held);
         let (passed, error) = self.look_at(&held);
         self.held = held.split_off(passed);
@@ -250,6 +280,28 @@ fn has_blank_line(bytes: &[u8]) -> bool {
     })
 }
 
+impl<T: AsyncRead + Unpin> Heads<T> {
+    /// Reads ahead while the next head has to wait. Returns false at the end of the connection; pending while
+    /// there is nothing to read, or no room for it.
+    fn poll_ahead(&mut self, waker: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        while !self.activity.turns.wait_for(self.asked, waker.waker()) {
+            let mut room = [0; 4 << 10];
+            let mut room = ReadBuf::new(&mut room);
+            let mut buf = room.take(AHEAD_BYTES_MAX.saturating_sub(self.held.len()));
+            if buf.remaining() == 0 {
+                return Poll::Pending;
+            }
+            ready!(Pin::new(&mut self.inner).poll_read(waker, &mut buf))?;
+            if buf.filled().is_empty() {
+                return Poll::Ready(Ok(false));
+            }
+            self.is_ahead = true;
+            self.held.extend_from_slice(buf.filled());
+        }
+        Poll::Ready(Ok(true))
+    }
+}
+
 impl<T: AsyncRead + Unpin> AsyncRead for Heads<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -264,6 +316,13 @@ impl<T: AsyncRead + Unpin> AsyncRead for Heads<T> {
             if this.is_too_late() {
                 let message = format!("the head came too slowly: {} bytes are here", this.held.len());
                 this.refuse(CallError::new("request_timeout", message));
+                continue;
+            }
+            if this.has_to_wait() && !ready!(this.poll_ahead(waker))? {
+                return Poll::Ready(Ok(()));
+            }
+            if this.is_ahead {
+                this.look_at_held();
                 continue;
             }
             if this.next == Next::Nothing {
@@ -375,10 +434,14 @@ fn pass_all(input: &[u8], sizes: impl Iterator<Item = usize>) -> (Vec<u8>, Optio
         }
     }
     // Iterators of sizes need not be `Unpin`.
-    let mut heads = Heads::new(Pieces(input, Box::new(sizes)), Arc::default());
+    let activity = Arc::new(Activity::new(0));
+    let mut heads = Heads::new(Pieces(input, Box::new(sizes)), Arc::default(), Arc::clone(&activity));
     let (mut passed, mut room) = (Vec::new(), vec![0; HEAD_BYTES_MAX]);
     loop {
         let mut buf = ReadBuf::new(&mut room);
+        while !activity.turns.are_answered(heads.asked) {
+            activity.turns.answered();
+        }
         let polled =
             Pin::new(&mut heads).poll_read(&mut Context::from_waker(std::task::Waker::noop()), &mut buf);
         passed.extend_from_slice(buf.filled());

@@ -36,7 +36,7 @@ impl Served<'_> {
     ) {
         let refusal = Arc::new(Refusal::default());
         let watched = Watched::new(stream, Arc::clone(&self.activity));
-        let io = TokioIo::new(Heads::new(watched, Arc::clone(&refusal)));
+        let io = TokioIo::new(Heads::new(watched, Arc::clone(&refusal), Arc::clone(&self.activity)));
         let (context, activity, peer) = (self.context, Arc::clone(&self.activity), Arc::clone(&self.peer));
         let service = service_fn(|request: Request<Incoming>| {
             let refused = refusal.of(&request);
