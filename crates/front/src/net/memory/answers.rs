@@ -82,14 +82,16 @@ impl Share {
     /// Sets room aside for an answer of so many bytes, instead of what was set aside before.
     ///
     /// # Errors
-    /// `overloaded`; then what was set aside before stays.
+    /// `overloaded`, or `batch_too_large` for more than there will ever be; then what was set aside before
+    /// stays.
     pub(crate) fn reserve(&self, bytes: usize) -> Result<(), Error> {
         let before = self.bytes.load(Ordering::Relaxed);
         if self.charge(bytes) {
             return Ok(());
         }
         self.charge(before);
-        Err(no_room())
+        let limit = self.server.budget.max().min(self.connection.max());
+        Err(if bytes > limit { too_large(bytes, limit) } else { no_room() })
     }
 
     /// Sets room aside for an answer that was made, instead of what was set aside before. One that was cut,
@@ -188,6 +190,10 @@ impl Drop for Share {
     }
 }
 
+fn too_large(bytes: usize, limit: usize) -> Error {
+    Error::BatchTooLarge { what: "bytes that the answer may take", size: bytes as u64, limit: limit as u64 }
+}
+
 fn no_room() -> Error {
     Error::Overloaded { what: "unread answers", retry_after_ms: RETRY_AFTER_MS }
 }
@@ -203,7 +209,7 @@ mod tests {
         let first = Share::new(&answers, &one);
         first.reserve(50_000).unwrap();
         first.reserve(55_000).unwrap();
-        assert_eq!(first.reserve(60_001).unwrap_err().code(), "overloaded");
+        assert_eq!(first.reserve(60_001).unwrap_err().code(), "batch_too_large");
         assert_eq!((answers.budget.used(), one.used()), (55_000, 55_000));
         let second = Share::new(&answers, &other);
         assert!(second.reserve(45_001).is_err());
@@ -222,7 +228,7 @@ mod tests {
         let answers = Arc::new(AnswerMemory::new(100_000));
         let connection = Arc::new(Budget::new(60_000));
         let share = Share::new(&answers, &connection);
-        assert_eq!(share.reserve_made(300_000).unwrap_err().code(), "overloaded");
+        assert_eq!(share.reserve_made(300_000).unwrap_err().code(), "batch_too_large");
         share.reserve_up_to(16_000).unwrap();
         share.reserve_made(300_000).unwrap();
         let other = Share::new(&answers, &connection);
