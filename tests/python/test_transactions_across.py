@@ -288,6 +288,8 @@ def test_each_namespace_needs_its_right(server):
         assert code(server, *whole) == (401, "unauthenticated"), name
         path = f"/v1/namespaces/{name}/transactions"
         assert code(server, sending("x"), path=path, headers=given["own"]) == (403, "forbidden"), name
+    # Nor is a key of a namespace taken by who has no right there.
+    assert code(server, there(sending("x")), key="r", headers=given["other"]) == (403, "forbidden")
     assert queues() == [[], [], [], []]
     assert len(commit(server, *mixed, headers=given["both"])["results"]) == 4
     assert [len(one) for one in queues()] == [1, 1, 1, 1]
@@ -314,6 +316,17 @@ def test_a_repeat_gets_the_first_outcome_and_does_nothing_again(server):
         assert code(server, *other, key="r") == (409, "idempotency_mismatch"), other
     assert all_of(server) == before
     assert_done(halves, first["results"])
+
+
+def test_a_key_is_one_of_the_namespace_of_the_request_alone(server):
+    both = [sending("x"), there(sending("x"))]
+    path = "/v1/namespaces/b/transactions"
+    assert commit(server, sending("y"), key="first", path=path)["duplicate"] is False
+    for key in ("first", "second"):
+        assert commit(server, *both, key=key)["duplicate"] is False, key
+        assert commit(server, *both, key=key)["duplicate"] is True, key
+    assert commit(server, sending("y"), key="second", path=path)["duplicate"] is False
+    assert mail_of(Within(server, "b")) == ["y", "x", "x", "y"]
 
 
 def test_what_was_refused_is_not_remembered(server):

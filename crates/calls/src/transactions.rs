@@ -162,7 +162,9 @@ pub async fn commit(
         given.push(Given::read(part.permit(), &part.operations).map_err(|error| part.placed(error))?);
     }
     let request_digest = if idempotency_key.is_empty() { 0 } else { digest(&parts, &given)? };
-    let repeat = Repeat { idempotency_key, request_digest, namespaces: &namespaces };
+    let key_of_others = key_of_others(&parts, namespaces[0], idempotency_key);
+    let repeat =
+        Repeat { idempotency_key, key_of_others: &key_of_others, request_digest, namespaces: &namespaces };
     if let Some(done) = done_before(&parts, repeat, &given).await? {
         return Ok(done);
     }
@@ -185,6 +187,8 @@ pub async fn commit(
 #[derive(Clone, Copy)]
 struct Repeat<'a> {
     idempotency_key: &'a [u8],
+    /// The same in the namespaces of the other parts than the first.
+    key_of_others: &'a [u8],
     request_digest: u64,
     /// Numbers of the parts' namespaces.
     namespaces: &'a [NamespaceId],
@@ -195,9 +199,22 @@ impl<'a> Repeat<'a> {
     where
         'a: 'c,
     {
-        let Repeat { idempotency_key, request_digest, namespaces } = self;
+        let idempotency_key = if part == 0 { self.idempotency_key } else { self.key_of_others };
+        let Repeat { request_digest, namespaces, .. } = self;
         Whole { namespace: namespaces[part], idempotency_key, request_digest, operations }
     }
+}
+
+/// The key under which the other parts of a request are remembered: one that is the key of no request of their
+/// namespaces. Empty: none.
+fn key_of_others(parts: &[Part<'_>], coordinator: NamespaceId, key: &[u8]) -> Vec<u8> {
+    if key.is_empty() || parts.len() == 1 {
+        return Vec::new();
+    }
+    let fields = [&coordinator.0.to_le_bytes()[..], key];
+    let [first, second] = request_digest(parts[0].permit().caller(), fields.into_iter());
+    // A byte 0 is in no key of HTTP.
+    [&[0][..], &first.to_le_bytes(), &second.to_le_bytes()].concat()
 }
 
 /// The digest by which a repeat is told from a misuse of the key.
@@ -233,7 +250,7 @@ async fn done_before(
     if repeat.idempotency_key.is_empty() || !given[0].has_patches() {
         return Ok(None);
     }
-    let Repeat { idempotency_key, request_digest, namespaces } = repeat;
+    let Repeat { idempotency_key, request_digest, namespaces, .. } = repeat;
     let node = parts[0].permit().node();
     Ok(node.committed(namespaces[0], idempotency_key, request_digest).await?.map(Committed::from))
 }
@@ -242,6 +259,10 @@ async fn done_before(
 async fn clear(permit: &Permit<'_>, operations: &[Operation<'_>]) -> Result<(), CallError> {
     permit.require_known()?;
     permit.allow_work()?;
+    // A request without operations of its own namespace decides there, and its key is kept there.
+    if operations.is_empty() {
+        open::allow_some(permit)?;
+    }
     for (at, operation) in operations.iter().enumerate() {
         allow(permit, operation).map_err(|error| error.at_operation(at, operation.name()))?;
     }

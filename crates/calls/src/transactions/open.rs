@@ -87,7 +87,7 @@ impl Unary for Rollback {
 }
 
 /// Checks that the caller may do anything that a transaction does, before anything is looked up.
-fn allow_some(permit: &Permit<'_>) -> Result<(), CallError> {
+pub(super) fn allow_some(permit: &Permit<'_>) -> Result<(), CallError> {
     permit.require_known()?;
     permit.allow_work()?;
     let sends = permit.allow_some_queue(Right::Send).or_else(|_| permit.allow_some_queue(Right::Receive));
