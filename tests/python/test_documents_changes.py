@@ -27,7 +27,7 @@ def test_of_each_key_the_last_change_is_told_in_order(server):
     put(server, "c", "x")
     assert keys(changes(server, after=first["next"])) == ["-b", "c"]
     assert keys(changes(server, prefix="b", after=first["next"])) == ["-b"]
-    assert keys(changes(server)) == ["a", "-b", "c"]
+    assert keys(changes(server)) == ["a", "c"], "of b nobody has to hear who never knew it"
 
 
 def test_changes_are_read_in_parts(server):
@@ -75,8 +75,62 @@ def test_a_place_is_good_after_a_restart(server):
     assert keys(changes(server, after=known)) == ["b", "-a"]
 
 
+def test_a_place_that_was_never_reached_is_refused(server):
+    etag = int(put(server, "a", "x")["etag"])
+    known = changes(server)["next"]
+    for future in (etag + 1, etag + 5, etag << 2, 2**64 - 1):
+        assert error(server, "GET", f"{CHANGES}?after={future}")["code"] == "changes_forgotten", future
+    assert keys(changes(server, after=known)) == []
+
+
+def test_a_place_from_after_a_backup_is_refused_where_that_was_restored(server, tmp_path):
+    put(server, "a", "1")
+    put(server, "b", "1")
+    before = changes(server)["next"]
+    assert server.sluice("backup", "copy").returncode == 0
+    delete(server, "a")
+    put(server, "b", "2")
+    lost = changes(server)["next"]
+    server.kill()
+    restored = server.sluice("restore", "copy", "restored", "--key-source", "file:data.key")
+    assert restored.returncode == 0, restored.stderr
+    (tmp_path / "data").rename(tmp_path / "original")
+    (tmp_path / "restored").rename(tmp_path / "data")
+    server.start()
+    put(server, "d", "1")
+    assert error(server, "GET", f"{CHANGES}?after={lost}")["code"] == "changes_forgotten"
+    assert keys(changes(server, after=before)) == ["d"]
+
+
+def test_a_place_in_a_namespace_that_was_made_anew_is_refused(server):
+    team = "/v1/namespaces/team"
+    nexts = []
+    for key in ("a", "b"):
+        server.call("PUT", team, {})
+        server.call("PUT", f"{team}/documents/{key}", {"content": "x"})
+        nexts.append(server.call("GET", f"{team}/document-changes")["next"])
+        assert server.call("GET", f"{team}/document-changes?after={nexts[-1]}")["changes"] == []
+        if key == "a":
+            server.call("DELETE", f"{team}?force=true")
+    assert error(server, "GET", f"{team}/document-changes?after={nexts[0]}")["code"] == "changes_forgotten"
+
+
+def test_a_wait_ends_with_its_namespace(server):
+    team = "/v1/namespaces/team"
+    server.call("PUT", team, {})
+    server.call("PUT", f"{team}/documents/a", {"content": "x"})
+    known = server.call("GET", f"{team}/document-changes")["next"]
+    later = threading.Timer(0.3, lambda: server.call("DELETE", f"{team}?force=true"))
+    later.start()
+    began = time.monotonic()
+    refused = error(server, "GET", f"{team}/document-changes?after={known}&wait_ms=20000")
+    assert time.monotonic() - began < 5, "its end is told at once"
+    assert (refused["code"], refused["details"]) == ("namespace_not_found", {"namespace": "team"})
+    later.join()
+
+
 def test_a_bad_place_is_refused(server):
-    for bad in ("x", "1-", "-1", "1-2-3", "99999999999999999999"):
+    for bad in ("x", "1-", "-1", "1-2-3", "99999999999999999999", "1.", "1.x", "1.2.3", ".2"):
         assert error(server, "GET", f"{CHANGES}?after={bad}")["code"] == "invalid_argument", bad
 
 

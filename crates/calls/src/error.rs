@@ -273,6 +273,17 @@ impl CallError {
     }
 }
 
+impl CallError {
+    /// The same, with the name of the namespace in place of its number: a namespace that is deleted under a
+    /// call is known by its number alone.
+    pub(crate) fn naming(self, namespace: &str) -> CallError {
+        if self.code == "namespace_not_found" && self.message.contains("\"#") {
+            return Error::NamespaceNotFound { namespace: namespace.to_owned() }.into();
+        }
+        self
+    }
+}
+
 impl From<Error> for CallError {
     fn from(error: Error) -> Self {
         CallError {

@@ -69,7 +69,7 @@ fn none_of_these(operation: Operation) -> Error {
 
 async fn one<R: Unary, C: Codec>(permit: &Permit<'_>, codec: &mut C) -> Result<C::Output, CallError> {
     let request: R = codec.read()?;
-    let done = request.run(permit).await?;
+    let done = request.run(permit).await.map_err(|error| error.naming(permit.namespace_name()))?;
     codec.write(&done)
 }
 

@@ -203,7 +203,8 @@ impl Node {
     /// first one for `wait` at most, or until `stopping`.
     ///
     /// # Errors
-    /// `changes_forgotten`: ends of documents behind this place are not remembered any more.
+    /// `changes_forgotten`: ends of documents behind this place are not remembered any more, or it was never
+    /// reached; `namespace_not_found`: it was deleted.
     pub async fn document_changes(
         &self,
         namespace: NamespaceId,
@@ -219,9 +220,11 @@ impl Node {
         loop {
             let (prefix, most) = (prefix.to_owned(), limit.min(LOOK_ITEMS));
             let look = move |at: &mut ShardView<'_>| {
-                (at.engine.document_changes(namespace, &prefix, from, most), at.changes.subscribe())
+                let found = at.engine.document_changes(namespace, &prefix, from, most);
+                (at.engine.namespace(namespace).map(|_| found), at.changes.subscribe())
             };
             let (found, mut next) = self.look(shard, look).await?;
+            let found = found.ok_or_else(|| namespace.not_found())?;
             let found = found.ok_or(Error::ChangesForgotten {})?;
             if !found.changes.is_empty() || Instant::now() >= until {
                 return Ok(found);

@@ -154,7 +154,7 @@ impl Node {
         let key = key.to_owned();
         let watch = move |at: &mut ShardView<'_>| match at.engine.namespace(namespace) {
             Some(_) => at.lock_watches.watch(namespace, &key),
-            None => Err(Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) }),
+            None => Err(namespace.not_found()),
         };
         self.look(shard, watch).await?
     }

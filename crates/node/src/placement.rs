@@ -110,7 +110,7 @@ impl Placement {
 
     pub(crate) fn shard_of(&self, namespace: NamespaceId) -> Result<u32, Error> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        let missing = || Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) };
+        let missing = || namespace.not_found();
         tables.by_id.get(&namespace).copied().ok_or_else(missing)
     }
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sluice_engine::documents::{ChangePosition, DocumentChange, DocumentChanges};
+use sluice_engine::{Error, NamespaceId};
 
 use super::Document;
 use crate::access::{Caller, Right, Target};
@@ -94,8 +95,9 @@ impl Unary for Changes {
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Changed>, CallError> {
-        let from = place(self.after.as_deref())?;
-        let (namespace, prefix) = (permit.namespace_id()?, self.prefix.as_deref().unwrap_or_default());
+        let namespace = permit.namespace_id()?;
+        let from = place(self.after.as_deref(), namespace)?;
+        let prefix = self.prefix.as_deref().unwrap_or_default();
         let wait = Duration::from_millis(self.wait_ms.map_or(0, Within::get));
         let (node, size) = (permit.node(), page_size(self.limit));
         let changes = node.document_changes(namespace, prefix, from, size, wait, permit.stopping());
@@ -111,42 +113,63 @@ impl Unary for Changes {
             // By the rights that the caller has by now.
             (found, standing.check()?)
         };
-        Ok(Changed::of(&found, permit.namespace_name(), &caller).into())
+        Ok(Changed::of(&found, (namespace, permit.namespace_name()), &caller).into())
     }
 }
 
 impl Changed {
     /// The changes of keys that a caller may read.
-    pub(super) fn of(found: &DocumentChanges, namespace: &str, caller: &Caller) -> Changed {
-        let may =
-            |change: &&DocumentChange| caller.may(Right::Read, Target::Key(namespace, change.key())).is_ok();
+    pub(super) fn of(
+        found: &DocumentChanges,
+        (namespace, name): (NamespaceId, &str),
+        caller: &Caller,
+    ) -> Changed {
+        let may = |change: &&DocumentChange| caller.may(Right::Read, Target::Key(name, change.key())).is_ok();
         Changed {
             changes: found.changes.iter().filter(may).map(Change::from).collect(),
-            next: text(found.until),
+            next: text(found.until, namespace),
             more: True::when(!found.is_last),
         }
     }
 }
 
-/// The text of a place: two numbers while all documents are read, else one.
-fn text(place: ChangePosition) -> String {
+/// The text of a place in a namespace: one number, and a second one while all documents are read; behind a
+/// full stop the number of the namespace, unless it is the first, since one that is made anew has others.
+fn text(place: ChangePosition, namespace: NamespaceId) -> String {
     let ChangePosition { after, begun } = place;
-    if begun <= after { after.to_string() } else { format!("{after}-{begun}") }
+    let of = if namespace == NamespaceId::DEFAULT { String::new() } else { format!(".{}", namespace.0) };
+    if begun <= after { format!("{after}{of}") } else { format!("{after}-{begun}{of}") }
 }
 
-/// The place that the field `after` names; by default the beginning.
-pub(super) fn place(after: Option<&str>) -> Read<ChangePosition> {
-    let read = given(after).map(read_place).transpose();
-    read.map(Option::unwrap_or_default).map_err(|fault| fault.inside("after"))
+/// The place in a namespace that the field `after` names; by default the beginning.
+///
+/// # Errors
+/// `invalid_argument`: it is none; `changes_forgotten`: it is one in a namespace that was deleted.
+pub(super) fn place(after: Option<&str>, namespace: NamespaceId) -> Result<ChangePosition, CallError> {
+    let read = given(after).map(read_place).transpose().map_err(|fault| fault.inside("after"))?;
+    match read {
+        None => Ok(ChangePosition::default()),
+        Some((_, Some(of))) if of != namespace.0 => Err(Error::ChangesForgotten {}.into()),
+        Some((place, _)) => Ok(place),
+    }
 }
 
-pub(super) fn read_place(text: &str) -> Read<ChangePosition> {
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
-    let read = match text.split_once('-') {
-        None => digits(text).map(|after| ChangePosition { after, begun: after }),
+/// A place, and the number of the namespace that it names.
+pub(super) fn read_place(text: &str) -> Read<(ChangePosition, Option<u32>)> {
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
+    let (numbers, of) = match text.split_once('.') {
+        None => (text, None),
+        Some((numbers, of)) => (numbers, Some(number(of).and_then(|of| u32::try_from(of).ok()))),
+    };
+    let place = match numbers.split_once('-') {
+        None => number(numbers).map(|after| ChangePosition { after, begun: after }),
         Some((after, begun)) => {
-            digits(after).zip(digits(begun)).map(|(after, begun)| ChangePosition { after, begun })
+            number(after).zip(number(begun)).map(|(after, begun)| ChangePosition { after, begun })
         }
+    };
+    let read = match of {
+        None => place.map(|place| (place, None)),
+        Some(of) => place.zip(of).map(|(place, of)| (place, Some(of))),
     };
     read.ok_or_else(|| {
         Fault::invalid(

@@ -92,13 +92,14 @@ impl Watch {
     /// Begins to watch the documents that a request names.
     ///
     /// # Errors
-    /// `invalid_argument`; `namespace_not_found`.
+    /// `invalid_argument`; `namespace_not_found`; `changes_forgotten`.
     pub fn new(permit: &Permit<'_>, wanted: &Wanted) -> Result<Watch, CallError> {
+        let namespace = permit.namespace_id()?;
         Ok(Watch {
-            namespace: permit.namespace_id()?,
+            namespace,
             name: permit.namespace_name().into(),
             prefix: wanted.prefix.clone().unwrap_or_default(),
-            from: place(wanted.after.as_deref())?,
+            from: place(wanted.after.as_deref(), namespace)?,
             standing: permit.standing(Right::Read, || Waited::SomeKey),
             is_current: false,
         })
@@ -115,10 +116,11 @@ impl Watch {
             biased;
             denied = standing.lost() => return Err(denied.into()),
             found =
-                calls.node().document_changes(*namespace, prefix, *from, most, wait, calls.stopping()) => found?,
+                calls.node().document_changes(*namespace, prefix, *from, most, wait, calls.stopping()) => found,
         };
+        let found = found.map_err(|error| CallError::from(error).naming(name))?;
         *from = found.until;
-        let Changed { changes, next, more } = Changed::of(&found, name, &standing.check()?);
+        let Changed { changes, next, more } = Changed::of(&found, (*namespace, name), &standing.check()?);
         let change = |change| Placed::from(Event { change: Some(change), current: None });
         let mut events: Vec<Placed> = changes.into_iter().map(change).collect();
         if more.is_none() && !*is_current {

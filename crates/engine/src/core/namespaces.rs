@@ -138,7 +138,7 @@ impl Core {
 
     /// Like [`Core::live_namespace`]; the error is `namespace_not_found`.
     pub(crate) fn find_namespace(&mut self, namespace: NamespaceId) -> Result<NamespaceSlot, Error> {
-        self.live_namespace(namespace).ok_or_else(|| namespace_not_found(namespace))
+        self.live_namespace(namespace).ok_or_else(|| namespace.not_found())
     }
 
     /// Like [`Core::live_namespace`], for reads.
@@ -154,7 +154,10 @@ impl Core {
     }
 }
 
-#[cold]
-pub(crate) fn namespace_not_found(namespace: NamespaceId) -> Error {
-    Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) }
+impl NamespaceId {
+    /// The error that there is no such namespace: where its name is known, that belongs in place of the number.
+    #[cold]
+    pub fn not_found(self) -> Error {
+        Error::NamespaceNotFound { namespace: format!("#{}", self.0) }
+    }
 }

@@ -124,6 +124,12 @@ impl Tokens {
         self.given
     }
 
+    /// True if this token was given, as far as is remembered: not if the state went back to a time before, as
+    /// by a backup, and tokens of a later epoch are given now.
+    pub(crate) fn was_given(&self, token: u64) -> bool {
+        self.epoch_of(token).is_some_and(|(begin, before, until)| token - begin <= until - before)
+    }
+
     /// Marks a token that was given as used up by its holder.
     #[inline]
     pub(crate) fn settle(&mut self, token: u64) {
@@ -150,10 +156,7 @@ impl Tokens {
     /// Slot, word and bit of a token, if it is within the window.
     #[inline]
     fn find(&self, token: u64) -> Option<(Slot<Bits>, usize, u64)> {
-        let (begin, before, until) = match self.epochs.back() {
-            Some(&(begin, before)) if begin < token => (begin, before, self.given),
-            _ => self.earlier_epoch(token)?,
-        };
+        let (begin, before, until) = self.epoch_of(token)?;
         let ordinal = before + (token - begin - 1);
         if ordinal >= until {
             return None;
@@ -169,6 +172,14 @@ impl Tokens {
     }
 
     /// Where the epoch of a token begins, the tokens given before it, and up to its end.
+    #[inline]
+    fn epoch_of(&self, token: u64) -> Option<(u64, u64, u64)> {
+        match self.epochs.back() {
+            Some(&(begin, before)) if begin < token => Some((begin, before, self.given)),
+            _ => self.earlier_epoch(token),
+        }
+    }
+
     #[cold]
     fn earlier_epoch(&self, token: u64) -> Option<(u64, u64, u64)> {
         let at = self.epochs.iter().rposition(|&(begin, _)| begin < token)?;

@@ -175,7 +175,9 @@ impl DocumentModule {
     ) -> Option<DocumentChanges> {
         let ChangePosition { after, begun } = from;
         let begun = if from == ChangePosition::default() { self.latest } else { begun };
-        if self.ends.forgotten > after.max(begun) {
+        // Ends up to here are told to nobody: whoever reads all documents has never heard of these.
+        let known = after.max(begun);
+        if self.ends.forgotten > known || (known > 0 && !core.tokens.was_given(known)) {
             return None;
         }
         let slot = core.namespace_slot(namespace);
@@ -183,7 +185,7 @@ impl DocumentModule {
             slot.into_iter().flat_map(|slot| self.order_of_changes.after(slot, after, &self.documents));
         // One that is over, and whose timer has not fired yet, is told: its end follows.
         let mut documents = documents.peekable();
-        let mut ends = self.ends.after(after).filter(|gone| gone.namespace == namespace.0).peekable();
+        let mut ends = self.ends.after(known).filter(|gone| gone.namespace == namespace.0).peekable();
         let revision_of = |slot: &DocumentSlot| self.documents.slots.get(*slot).body.version.revision;
         let latest = self.latest.max(after);
         let until = ChangePosition { after, begun };

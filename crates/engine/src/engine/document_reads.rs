@@ -30,7 +30,8 @@ impl Engine {
 
     /// Changes of the documents whose keys begin with `prefix`, from a place on, at most `limit`: of each
     /// document the last one, and its ends. A part of them may be empty and yet not the last. `None`: ends
-    /// behind this place are forgotten already.
+    /// behind this place are forgotten already, or the place was never reached: the state is that of a backup
+    /// of a time before.
     pub fn document_changes(
         &self,
         namespace: NamespaceId,

@@ -2,7 +2,6 @@
 
 use std::ops::Bound;
 
-use crate::core::namespaces::namespace_not_found;
 use crate::core::{Core, PAGE_ITEMS_MAX};
 use crate::error::Error;
 use crate::id::{MessageId, NamespaceId, QueueId};
@@ -75,7 +74,7 @@ impl QueueModule {
         names: impl Iterator<Item = &'n str>,
         core: &Core,
     ) -> Result<(), Error> {
-        let namespace_slot = core.namespace_slot(namespace).ok_or_else(|| namespace_not_found(namespace))?;
+        let namespace_slot = core.namespace_slot(namespace).ok_or_else(|| namespace.not_found())?;
         let mut missing = names.filter(|name| self.find_queue(namespace_slot, name).is_none()).peekable();
         match missing.peek() {
             None => Ok(()),

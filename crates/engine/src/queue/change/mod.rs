@@ -15,7 +15,6 @@ pub(crate) mod moving;
 
 use crate::change::Verb;
 use crate::core::Core;
-use crate::core::namespaces::namespace_not_found;
 use crate::error::Error;
 use crate::event::EventKind;
 use crate::hash::mix;
@@ -68,7 +67,7 @@ impl QueueModule {
     /// Checks what does not depend on the messages.
     fn admit_change(&mut self, change: &ChangeRecord<'_>, core: &mut Core) -> Result<Step, Error> {
         let Some(namespace_slot) = core.live_namespace(change.namespace) else {
-            return Err(namespace_not_found(change.namespace));
+            return Err(change.namespace.not_found());
         };
         match change.action {
             ChangeStep::Plain(verb) => Ok(Step::Plain(verb)),

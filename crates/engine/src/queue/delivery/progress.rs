@@ -1,7 +1,6 @@
 //! Reports: progress and checkpoints that the holder of a lease gives.
 
 use crate::core::Core;
-use crate::core::namespaces::namespace_not_found;
 use crate::error::Error;
 use crate::id::BlobRef;
 use crate::outcome::Outcome;
@@ -21,7 +20,7 @@ impl QueueModule {
         let index = core.applied_index;
         if core.live_namespace(report.namespace).is_none() {
             out.released.extend(report.blobs(index));
-            return Err(namespace_not_found(report.namespace));
+            return Err(report.namespace.not_found());
         }
         for item in report.items(index) {
             let extended = self.extendable_slot(report.namespace, &item.receipt, core);

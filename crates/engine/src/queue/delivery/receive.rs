@@ -2,7 +2,6 @@
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
-use crate::core::namespaces::namespace_not_found;
 use crate::error::Error;
 use crate::hash::mix;
 use crate::id::{MessageId, NamespaceId, QueueId};
@@ -85,7 +84,7 @@ impl QueueModule {
             return Err(Error::Internal { reason });
         }
         let Some(namespace_slot) = core.live_namespace(receive.namespace) else {
-            return Err(namespace_not_found(receive.namespace));
+            return Err(receive.namespace.not_found());
         };
         let mut budget = Budget {
             namespace: receive.namespace,

@@ -2,7 +2,6 @@
 
 use crate::command::Settlement;
 use crate::core::Core;
-use crate::core::namespaces::namespace_not_found;
 use crate::error::Error;
 use crate::event::EventKind;
 use crate::hash::mix;
@@ -27,7 +26,7 @@ impl QueueModule {
     ) -> Result<(), Error> {
         if core.live_namespace(settle.namespace).is_none() {
             out.released.extend(settle.blobs(core.applied_index));
-            return Err(namespace_not_found(settle.namespace));
+            return Err(settle.namespace.not_found());
         }
         let index = core.applied_index;
         for item in settle.items() {

@@ -2,7 +2,6 @@
 
 use crate::command::Deliver;
 use crate::core::namespace::NamespaceSlot;
-use crate::core::namespaces::namespace_not_found;
 use crate::core::{Core, internal};
 use crate::error::Error;
 use crate::id::NamespaceId;
@@ -51,7 +50,7 @@ impl QueueModule {
         }
         let namespace = core.namespaces.get(namespace_slot);
         if namespace.deleted {
-            return Err(namespace_not_found(NamespaceId(namespace.number)));
+            return Err(NamespaceId(namespace.number).not_found());
         }
         if self.settings_of_new(namespace_slot, name).closed {
             return Err(queue_closed(name));

@@ -10,7 +10,6 @@ pub(crate) mod several;
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
-use crate::core::namespaces::namespace_not_found;
 use crate::error::Error;
 use crate::id::{EPOCH_SHIFT, MessageId};
 use crate::outcome::{Outcome, Reply};
@@ -36,7 +35,7 @@ impl QueueModule {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let Some(namespace_slot) = core.live_namespace(send.namespace) else {
-            return Err(namespace_not_found(send.namespace));
+            return Err(send.namespace.not_found());
         };
         let found = self.find_queue_again(namespace_slot, send.queue);
         if let Some(queue_slot) = found

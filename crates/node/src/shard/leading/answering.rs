@@ -47,6 +47,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             self.end_orphaned_waits();
             self.end_orphaned_feeds();
             self.end_orphaned_lock_watches();
+            self.leading.wake_readers_of_changes();
         }
     }
 

@@ -240,7 +240,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     fn reader(&mut self, topic: Topic, after: Option<EventPosition>) -> Result<Reader, Error> {
         let namespace = topic.namespace;
         if self.engine.namespace(namespace).is_none() {
-            return Err(Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) });
+            return Err(namespace.not_found());
         }
         // Who comes back to a queue that is deleted by now may wait for it to be made again.
         if let Some(queue) = &topic.queue

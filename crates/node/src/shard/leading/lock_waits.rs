@@ -211,7 +211,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     fn held(&self, acquiring: &Acquiring) -> Error {
         let key = acquiring.key.to_string();
         if self.engine.namespace(acquiring.namespace).is_none() {
-            return Error::NamespaceNotFound { namespace: format!("#{}", acquiring.namespace.0) };
+            return acquiring.namespace.not_found();
         }
         let view = self.engine.lock(acquiring.namespace, &key, 1);
         let waiting = view.as_ref().map_or(0, |view| view.waiter_count.into());

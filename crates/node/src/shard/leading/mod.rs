@@ -157,6 +157,11 @@ impl Leading {
         }
     }
 
+    /// Lets all who wait for a change of a document look again: their namespace may be gone.
+    fn wake_readers_of_changes(&self) {
+        self.changes.send_modify(|_| ());
+    }
+
     /// Number of records that are proposed and not yet applied.
     pub(super) fn in_flight(&self) -> usize {
         self.proposals.in_flight.len()

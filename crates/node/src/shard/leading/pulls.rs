@@ -306,7 +306,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             let namespace = waiter.pull.namespace;
             let end = match engine.namespace(namespace) {
                 Some(_) => Ok(Vec::new()),
-                None => Err(Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) }),
+                None => Err(namespace.not_found()),
             };
             let _ = waiter.pull.reply.send(end);
         }
