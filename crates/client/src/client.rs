@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use http::Method;
-use http::header::HeaderValue;
+use http::header::{HeaderName, HeaderValue};
+use http::{HeaderMap, Method};
 
 use crate::error::ClientError;
 use crate::options::Options;
 use crate::retry::{Safety, Tries, random};
 use crate::servers::Servers;
 use crate::transport::{Answer, Call, Download, Failure, Transport};
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A client of one server or cluster, and one namespace; clones share its connections.
 #[derive(Clone, Debug)]
@@ -130,7 +132,7 @@ impl Client {
 
     pub(crate) fn call(&self, method: Method, path: String, body: impl Into<Bytes>) -> Call {
         let timeout = self.options().request_timeout;
-        Call { method, path, body: body.into(), idempotency_key: None, timeout }
+        Call { method, path, body: body.into(), headers: HeaderMap::new(), timeout }
     }
 
     /// Sends a request, repeated until it succeeds, fails with an error that does not pass, or the time for
@@ -148,23 +150,23 @@ impl Client {
                 Err(failure) => failure.told(asked, tries.count),
             };
             repeated |= error.may_have_taken_effect();
-            self.before_next(&mut tries, asked, error, safety).await?;
+            self.before_next(&mut tries, &asked.address, error, safety).await?;
         }
     }
 
     /// Waits before the next try of a request, which another server may be asked, after an error of the one
-    /// that was `asked`.
+    /// at this address.
     ///
     /// # Errors
     /// That error, if it is final.
     pub(crate) async fn before_next(
         &self,
         tries: &mut Tries,
-        asked: &Transport,
+        address: &str,
         error: ClientError,
         safety: Safety,
     ) -> Result<(), ClientError> {
-        tries.passes_on(self.shared.servers.pass_on(&asked.address, &error));
+        tries.passes_on(self.shared.servers.pass_on(address, &error));
         let delay = tries.next_delay(&error, safety, self.options()).ok_or(error)?;
         tokio::time::sleep(delay).await;
         Ok(())
@@ -179,7 +181,9 @@ impl Client {
             let asked = self.asked();
             match open(asked, call).await {
                 Ok(download) => return Ok(download),
-                Err(error) => self.before_next(&mut tries, asked, error, Safety::Repeatable).await?,
+                Err(error) => {
+                    self.before_next(&mut tries, &asked.address, error, Safety::Repeatable).await?;
+                }
             }
         }
     }
@@ -218,12 +222,17 @@ pub(crate) fn encoded(name: &str) -> String {
     out
 }
 
-/// A key as a header's value.
-pub(crate) fn key_header(key: &str) -> Result<HeaderValue, ClientError> {
-    HeaderValue::from_str(key).map_err(|_| {
+/// Gives a request an idempotency key.
+///
+/// # Errors
+/// `invalid_argument`: no header can carry it.
+pub(crate) fn put_key(call: &mut Call, key: &str) -> Result<(), ClientError> {
+    let value = HeaderValue::from_str(key).map_err(|_| {
         let message = format!("idempotency key {key:?}: only visible ASCII characters can be sent");
         ClientError::refused(400, "invalid_argument", message)
-    })
+    })?;
+    call.headers.insert(IDEMPOTENCY_KEY, value);
+    Ok(())
 }
 
 #[cfg(test)]

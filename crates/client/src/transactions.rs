@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::attachments::AttachmentCondition;
 use crate::base64;
 use crate::documents::{DocumentCheck, DocumentDelete, DocumentPatch, DocumentPut, DocumentWritten};
 use crate::encode;
@@ -141,6 +142,23 @@ impl Transaction {
     #[must_use]
     pub fn check(self, key: impl AsRef<str>, check: DocumentCheck<'_>) -> Transaction {
         self.with_object("check", &Keyed { key: key.as_ref(), fields: &check })
+    }
+
+    /// Makes an attachment of an upload.
+    pub(crate) fn attach(self, key: &str, fields: &Map<String, Value>) -> Transaction {
+        self.with_object("attach", &Keyed { key, fields })
+    }
+
+    /// Deletes an attachment of a document.
+    #[must_use]
+    pub fn delete_attachment(
+        self,
+        key: impl AsRef<str>,
+        name: impl AsRef<str>,
+        when: &AttachmentCondition<'_>,
+    ) -> Transaction {
+        let fields = when.fields(name.as_ref());
+        self.with_object("delete_attachment", &Keyed { key: key.as_ref(), fields: &fields })
     }
 
     /// Acquires locks, if they are free: `wait`, `request_id` and `with_document` do not count.

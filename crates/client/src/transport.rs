@@ -44,7 +44,8 @@ pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) body: Bytes,
-    pub(crate) idempotency_key: Option<HeaderValue>,
+    /// Header fields of this request alone; without a media type among them a body is JSON.
+    pub(crate) headers: HeaderMap,
     /// Time allowed for the whole exchange.
     pub(crate) timeout: Duration,
 }
@@ -165,8 +166,9 @@ impl Transport {
         let begin = async {
             let (response, connection) = self.send(call).await?;
             if response.status().is_success() {
-                let (body, address) = (response.into_body(), self.address.clone());
-                return Ok(Ok(Download { body, _connection: connection, address }));
+                let (head, body) = response.into_parts();
+                let (status, headers, address) = (head.status.as_u16(), head.headers, self.address.clone());
+                return Ok(Ok(Download { status, headers, body, _connection: connection, address }));
             }
             whole(response).await.map(Err)
         };
@@ -242,8 +244,8 @@ impl Transport {
         if !call.body.is_empty() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        if let Some(key) = &call.idempotency_key {
-            headers.insert("idempotency-key", key.clone());
+        for (name, value) in &call.headers {
+            headers.insert(name, value.clone());
         }
         Ok(request)
     }
@@ -400,9 +402,11 @@ impl Answer {
 /// The body of an answer, read piece by piece.
 #[derive(Debug)]
 pub struct Download {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
     body: Incoming,
     _connection: Connection,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Download {

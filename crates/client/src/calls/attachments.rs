@@ -1,20 +1,20 @@
 //! Attachments of documents.
 
+use bytes::Bytes;
 use http::Method;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::attachments::{Attachment, AttachmentCondition, Downloading, Part, Upload, Uploading};
-use crate::base64;
+use crate::attachments::{Attachment, AttachmentCondition, Downloading, Upload, Uploading};
 use crate::client::{Client, encoded};
 use crate::documents::DocumentWritten;
 use crate::error::ClientError;
 use crate::retry::Safety;
 use crate::types::parse;
 
-/// Bytes that are read at a time.
-const READ_BYTES: usize = 1 << 20;
+const UPLOAD_OFFSET: HeaderName = HeaderName::from_static("upload-offset");
 
 impl Client {
     /// Begins to write an attachment of a document, which need not be there before the commit.
@@ -51,10 +51,10 @@ impl Client {
     }
 
     /// Writes an attachment of a document from a reader, in chunks, each of which is sent again when its
-    /// answer is lost.
+    /// connection breaks. If that fails, nothing is left of it.
     ///
     /// # Errors
-    /// Those of [`Uploading::add`] and [`Uploading::commit`]; `incomplete_body`: the reader has failed.
+    /// Those of [`Uploading::add_all`] and [`Uploading::commit`].
     ///
     /// ```no_run
     /// # async fn example(client: sluice_client::Client) -> Result<(), sluice_client::ClientError> {
@@ -71,16 +71,12 @@ impl Client {
         reader: &mut (impl AsyncRead + Unpin),
     ) -> Result<DocumentWritten, ClientError> {
         let mut uploading = self.upload_begin(key, name, content_type).await?;
-        let mut chunk = Vec::new();
-        loop {
-            let read = (&mut *reader).take(READ_BYTES as u64).read_to_end(&mut chunk).await;
-            match read {
-                Ok(0) => return uploading.commit(&AttachmentCondition::default()).await,
-                Ok(_) => uploading.add(&chunk).await?,
-                Err(error) => return Err(broken("the bytes to upload could not be read", &error)),
-            }
-            chunk.clear();
+        if let Err(error) = uploading.add_all(reader).await {
+            // Nobody goes on with it, and until it ends its bytes count.
+            let _ = uploading.abort().await;
+            return Err(error);
         }
+        uploading.commit(&AttachmentCondition::default()).await
     }
 
     /// Begins to read an attachment of a document.
@@ -88,14 +84,14 @@ impl Client {
     /// # Errors
     /// `attachment_not_found`.
     pub async fn download_begin(&self, key: &str, name: &str) -> Result<Downloading, ClientError> {
-        let first = self.attachment_part(key, name, 0).await?;
-        Ok(Downloading::new(self.clone(), key, first))
+        Downloading::begin(self.clone(), self.attachments_path(key, "/raw", name), name).await
     }
 
-    /// Reads an attachment of a document into a writer, and compares its SHA-256.
+    /// Reads an attachment of a document into a writer, and compares its SHA-256. After a broken connection it
+    /// goes on where it was.
     ///
     /// # Errors
-    /// `attachment_not_found`; those of [`Downloading::next`]; `incomplete_body`: the writer has failed.
+    /// `attachment_not_found`; those of [`Downloading::write_all`].
     pub async fn download(
         &self,
         key: &str,
@@ -103,13 +99,8 @@ impl Client {
         writer: &mut (impl AsyncWrite + Unpin),
     ) -> Result<Attachment, ClientError> {
         let mut downloading = self.download_begin(key, name).await?;
-        while let Some(bytes) = downloading.next().await? {
-            let written = writer.write_all(&bytes).await;
-            written.map_err(|error| broken("what came could not be written", &error))?;
-        }
-        let flushed = writer.flush().await;
-        flushed.map_err(|error| broken("what came could not be written", &error))?;
-        Ok(downloading.attachment)
+        downloading.write_all(writer).await?;
+        Ok(downloading.attachment().clone())
     }
 
     /// All attachments of a document, by name.
@@ -140,40 +131,27 @@ impl Client {
         self.run(self.call(Method::DELETE, path, ""), Safety::Once).await.map(|_| ())
     }
 
+    /// Adds a chunk to an upload, again when the connection breaks.
     pub(crate) async fn upload_chunk(
         &self,
         key: &str,
         upload: &str,
         offset: u64,
-        chunk: &[u8],
+        chunk: Bytes,
     ) -> Result<(), ClientError> {
-        let mut body = String::with_capacity(chunk.len() + chunk.len() / 3 + 128);
-        body.push_str(&format!("{{\"upload\":{},\"offset\":{offset},\"content_base64\":\"", json!(upload)));
-        base64::append(chunk, &mut body);
-        body.push_str("\"}");
-        let call = self.call(Method::POST, self.uploads_path(key, "/chunks"), body);
+        let path = self.uploads_path(key, "/raw") + &format!("?upload={}", encoded(upload));
+        let mut call = self.call(Method::PATCH, path, chunk);
+        call.headers.insert(UPLOAD_OFFSET, offset.into());
+        call.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
         self.run(call, Safety::Repeatable).await.map(|_| ())
     }
 
     pub(crate) async fn upload_commit(
         &self,
-        uploading: &Uploading,
-        (bytes, sha256): (u64, &str),
-        when: &AttachmentCondition<'_>,
+        key: &str,
+        fields: &Map<String, Value>,
     ) -> Result<DocumentWritten, ClientError> {
-        let Uploading { key, name, upload, .. } = uploading;
-        let mut fields = Map::new();
-        let mut field = |name: &str, value: Value| fields.insert(name.to_owned(), value);
-        field("name", name.as_str().into());
-        field("upload", upload.upload.as_str().into());
-        field("bytes", bytes.into());
-        field("sha256", sha256.into());
-        when.if_version.map(|version| field("if_version", version.into()));
-        when.if_etag.map(|etag| field("if_etag", etag.into()));
-        when.token.map(|token| field("token", token.into()));
-        when.if_absent.then(|| field("if_absent", true.into()));
-        let body = Value::Object(fields).to_string();
-        let call = self.call(Method::POST, self.uploads_path(key, "/commit"), body);
+        let call = self.call(Method::POST, self.uploads_path(key, "/commit"), json!(fields).to_string());
         let answer = self.run(call, Safety::Repeatable).await?;
         Ok(DocumentWritten { created: answer.status == 201, ..parse(&answer.body)? })
     }
@@ -183,16 +161,6 @@ impl Client {
         self.run(self.call(Method::DELETE, path, ""), Safety::Once).await.map(|_| ())
     }
 
-    /// Bytes of an attachment from `offset` to the end of the chunk in which that lies.
-    pub(crate) async fn attachment_part(
-        &self,
-        key: &str,
-        name: &str,
-        offset: u64,
-    ) -> Result<Part, ClientError> {
-        self.get(self.attachments_path(key, "/read", name) + &format!("&offset={offset}")).await
-    }
-
     fn uploads_path(&self, key: &str, rest: &str) -> String {
         self.path(&format!("/documents/{}/uploads{rest}", encoded(key)))
     }
@@ -200,8 +168,4 @@ impl Client {
     fn attachments_path(&self, key: &str, rest: &str, name: &str) -> String {
         self.path(&format!("/documents/{}/attachments{rest}?name={}", encoded(key), encoded(name)))
     }
-}
-
-fn broken(what: &str, error: &std::io::Error) -> ClientError {
-    ClientError::refused(400, "incomplete_body", format!("{what}: {error}"))
 }

@@ -2,7 +2,7 @@
 
 use http::Method;
 
-use crate::client::{Client, encoded, key_header};
+use crate::client::{Client, encoded, put_key};
 use crate::encode;
 use crate::error::ClientError;
 use crate::flows::{Flow, Group, GroupSent, QueueMessage};
@@ -21,7 +21,7 @@ impl Client {
     ) -> Result<GroupSent, ClientError> {
         let mut call = self.call(Method::POST, self.path("/groups"), encode::group(messages, callback));
         let fresh = key.is_none().then(|| self.idempotency_key());
-        call.idempotency_key = Some(key_header(key.or(fresh.as_deref()).unwrap_or_default())?);
+        put_key(&mut call, key.or(fresh.as_deref()).unwrap_or_default())?;
         parse(&self.run(call, Safety::Repeatable).await?.body)
     }
 

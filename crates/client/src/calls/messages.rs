@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 
 use crate::answers::{Delivered, ReceivedBody, SentBody};
-use crate::client::{Client, encoded, key_header};
+use crate::client::{Client, encoded, put_key};
 use crate::encode;
 use crate::error::ClientError;
 use crate::message::{Message, Receive};
@@ -31,7 +31,7 @@ impl Client {
     ) -> Result<SentBody, ClientError> {
         let path = self.path(&format!("/queues/{}/messages", encoded(queue)));
         let mut call = self.call(Method::POST, path, encode::send(messages));
-        call.idempotency_key = Some(key_header(key)?);
+        put_key(&mut call, key)?;
         Ok(SentBody(self.run(call, Safety::Repeatable).await?.body))
     }
 

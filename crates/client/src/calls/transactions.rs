@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::Method;
 
-use crate::client::{Client, key_header};
+use crate::client::{Client, put_key};
 use crate::error::ClientError;
 use crate::retry::Safety;
 use crate::transactions::{Committed, Transaction};
@@ -54,7 +54,7 @@ impl Client {
     pub async fn commit_json(&self, body: String, key: Option<&str>) -> Result<Committed, ClientError> {
         let mut call = self.call(Method::POST, self.path("/transactions"), body);
         let fresh = key.is_none().then(|| self.idempotency_key());
-        call.idempotency_key = Some(key_header(key.or(fresh.as_deref()).unwrap_or_default())?);
+        put_key(&mut call, key.or(fresh.as_deref()).unwrap_or_default())?;
         parse(&self.run(call, Safety::Repeatable).await?.body)
     }
 

@@ -89,7 +89,7 @@ impl Client {
             let asked = self.asked();
             match self.session_with(asked, tries.count).await {
                 Ok(session) => return Ok(session),
-                Err(error) => self.before_next(&mut tries, asked, error, Safety::Repeatable).await?,
+                Err(error) => self.before_next(&mut tries, &asked.address, error, Safety::Repeatable).await?,
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The client against servers that answer as told.
 #![allow(clippy::unwrap_used)]
 
+mod attachments;
 mod documents;
 mod locks;
 mod retries;
