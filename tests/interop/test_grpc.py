@@ -1,5 +1,6 @@
 """Python's grpcio, against the gRPC front of `sluice serve`."""
 
+import hashlib
 import importlib
 import itertools
 import pathlib
@@ -113,3 +114,47 @@ def test_consumers_of_a_session_that_is_not_read_take_no_more_than_fits(contract
         call.cancel()
         frames.put(None)
         assert most - before < 12, f"{before} MiB before, {most} with the session"
+
+
+def test_an_attachment_comes_and_goes_as_a_stream(contract, channel):
+    attachments, documents = contract("attachments_pb2"), contract("documents_pb2")
+    contract("documents_pb2_grpc").DocumentsStub(channel).Put(
+        documents.PutDocumentRequest(key="k", content=b"x"), timeout=20
+    )
+    stub = contract("attachments_pb2_grpc").AttachmentsStub(channel)
+    content = bytes(range(256)) * 20_000
+    chunks = [content[at : at + (1 << 20)] for at in range(0, len(content), 1 << 20)]
+    first = attachments.UploadAttachmentRequest(
+        key="k", name="f", content_type="a/b", sha256=hashlib.sha256(content).hexdigest()
+    )
+    messages = [first, *(attachments.UploadAttachmentRequest(content=chunk) for chunk in chunks)]
+    written = stub.Upload(iter(messages), timeout=20)
+    assert written.version == 1
+
+    def download(**asked):
+        head, *pieces = stub.Download(
+            attachments.DownloadAttachmentRequest(key="k", name="f", **asked), timeout=20
+        )
+        return head.attachment, b"".join(piece.content for piece in pieces)
+
+    attachment, whole = download()
+    assert whole == content and (attachment.etag, attachment.bytes) == (written.etag, len(content))
+    assert download(offset=1_048_570, bytes=12, if_etag=written.etag)[1] == content[1_048_570:1_048_582]
+    with pytest.raises(grpc.RpcError) as refused:
+        download(if_etag="1")
+    assert refused.value.code() == grpc.StatusCode.ABORTED, refused.value
+    with pytest.raises(grpc.RpcError) as refused:
+        stub.Upload(iter([first, attachments.UploadAttachmentRequest(content=b"other")]), timeout=20)
+    assert "digest_mismatch" in str(refused.value.trailing_metadata()), refused.value
+    assert not stub.Uploads(attachments.ListUploadsRequest(key="k", name="f"), timeout=20).uploads
+    # A caller that cancels leaves nothing, and a reader that stops early holds up nobody.
+    waiting = stub.Upload.future(itertools.chain(messages, iter(queue.Queue().get, None)))
+    reading = stub.Download(attachments.DownloadAttachmentRequest(key="k", name="f"))
+    next(reading)
+    waiting.cancel()
+    reading.cancel()
+    deadline = time.monotonic() + 20
+    while stub.Uploads(attachments.ListUploadsRequest(key="k", name="f"), timeout=20).uploads:
+        assert time.monotonic() < deadline, "the upload of a caller that has gone away stays"
+        time.sleep(0.02)
+    assert stub.List(attachments.ListAttachmentsRequest(key="k"), timeout=20).attachments[0].version == 1

@@ -1,6 +1,7 @@
-//! Attachments of documents: uploads, chunk by chunk, and what they become; `hash` their SHA-256, `reading`
-//! of ranges.
+//! Attachments of documents: uploads, chunk by chunk, and what they become; `hash` their SHA-256, `attaching`
+//! by one request, `reading` of ranges.
 
+pub mod attaching;
 mod hash;
 pub mod reading;
 #[cfg(test)]
@@ -12,7 +13,6 @@ use serde_json::{Value, json};
 use sluice_engine::attachments::{
     AttachmentCommit, AttachmentDelete, AttachmentView, UploadChunk, UploadId, UploadView,
 };
-use sluice_engine::documents::{DocumentCondition, DocumentVersion};
 use sluice_engine::limits::{ATTACHMENT_BYTES_MAX, UPLOAD_CHUNK_BYTES_MAX};
 use sluice_engine::{Error, NamespaceId};
 use sluice_node::AttachmentName;
@@ -103,14 +103,6 @@ fn no_name() -> Box<Fault> {
 pub(crate) fn upload_id(text: Option<&str>) -> Result<UploadId, CallError> {
     let text = given(text).ok_or_else(|| Fault::missing("upload", "give the id with which it was begun"))?;
     Ok(text.parse()?)
-}
-
-/// Begins an upload for the attachment with this name.
-///
-/// # Errors
-/// Those of the operation.
-pub async fn begin(permit: &Permit<'_>, name: &str, content_type: &str) -> Result<UploadId, CallError> {
-    Ok(permit.node().upload_begin(target(permit, Some(name))?, content_type).await?)
 }
 
 impl Unary for Begin {
@@ -337,24 +329,6 @@ fn digest(text: &str) -> Read<[u8; 32]> {
     })
 }
 
-/// Makes an attachment from an upload, without conditions but `when`; its version, and whether it is new.
-///
-/// # Errors
-/// Those of the operation.
-pub async fn commit(
-    permit: &Permit<'_>,
-    name: &str,
-    upload: UploadId,
-    bytes: u64,
-    sha256: Option<[u8; 32]>,
-    when: DocumentCondition,
-) -> Result<(DocumentVersion, bool), CallError> {
-    let (namespace, key) = (permit.namespace_id()?, permit.name());
-    let bytes = Some(bytes);
-    let commit = AttachmentCommit { namespace, key, name, upload, bytes, sha256, when };
-    Ok(permit.node().attachment_commit(&commit).await?)
-}
-
 impl Unary for Commit {
     type Answer = Written;
     const BODY: Body = Body::Small;
@@ -377,22 +351,14 @@ pub struct End {
     upload: Option<String>,
 }
 
-/// Ends an upload without a commit.
-///
-/// # Errors
-/// Those of the operation.
-pub async fn end(permit: &Permit<'_>, upload: UploadId) -> Result<(), CallError> {
-    let namespace = permit.namespace_id()?;
-    permit.node().upload(namespace, permit.name(), upload).await?;
-    Ok(permit.node().upload_end(namespace, upload).await?)
-}
-
 impl Unary for End {
     type Answer = Nothing;
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Nothing>, CallError> {
-        end(permit, upload_id(self.upload.as_deref())?).await?;
+        let (namespace, upload) = (permit.namespace_id()?, upload_id(self.upload.as_deref())?);
+        permit.node().upload(namespace, permit.name(), upload).await?;
+        permit.node().upload_end(namespace, upload).await?;
         Ok(Nothing {}.into())
     }
 }

@@ -200,10 +200,15 @@ pub fn frame(message: &impl Message, out: &mut Vec<u8>) {
 
 /// Appends a message that `encode` writes, with its prefix.
 pub fn frame_with(out: &mut Vec<u8>, encode: impl FnOnce(&mut Vec<u8>)) {
+    frame_before(out, 0, encode);
+}
+
+/// Appends the beginning of a message, with its prefix, whose last `rest` bytes follow elsewhere.
+pub fn frame_before(out: &mut Vec<u8>, rest: usize, encode: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; PREFIX_BYTES]);
     encode(out);
-    let length = u32::try_from(out.len() - start - PREFIX_BYTES)
+    let length = u32::try_from(out.len() - start - PREFIX_BYTES + rest)
         .expect("no message comes near 4 GiB: limits are far below");
     out[start + 1..start + PREFIX_BYTES].copy_from_slice(&length.to_be_bytes());
 }

@@ -101,9 +101,14 @@ pub fn put_number(out: &mut Vec<u8>, field: u32, value: u64) {
 
 /// Appends a field that is text, bytes or a message.
 pub fn put_bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
-    put_tag(out, field);
-    put_varint(out, value.len() as u64);
+    begin_bytes(out, field, value.len());
     out.extend_from_slice(value);
+}
+
+/// Begins a field that is text, bytes or a message, and of which so many bytes follow.
+pub fn begin_bytes(out: &mut Vec<u8>, field: u32, length: usize) {
+    put_tag(out, field);
+    put_varint(out, length as u64);
 }
 
 /// Begins a field that has a length.

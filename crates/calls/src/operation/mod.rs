@@ -527,11 +527,11 @@ operations! {
     /// Write an attachment, its bytes as the body.
     /// Content-Type is kept with it; conditions are If-Match, If-None-Match and Sluice-Lock-Token.
     AttachmentPutRaw "attachment_put_raw" in "attachments": Namespaced Coordinate Key []
-        Put V1 ["documents" / "{key}" / "attachments" / "raw"] by Special AttachmentPutRaw;
+        Put V1 ["documents" / "{key}" / "attachments" / "raw"] "Attachments/Upload" by Special AttachmentPutRaw;
     /// Read the bytes of an attachment as the body, or a range of them.
     /// If-None-Match with its ETag answers 304.
     AttachmentRaw "attachment_raw" in "attachments": Namespaced Read Key [Long]
-        Get V1 ["documents" / "{key}" / "attachments" / "raw"] by Special AttachmentRaw;
+        Get V1 ["documents" / "{key}" / "attachments" / "raw"] "Attachments/Download" by Special AttachmentRaw;
     /// Read some bytes of an attachment.
     /// From an offset to the end of the chunk in which that lies: 1 MiB at most.
     AttachmentRead "attachment_read" in "attachments": Namespaced Read Key [Long]

@@ -118,9 +118,11 @@ impl<'b> Request<'b> {
             rows.retain(|(other, _)| *other != at);
             Ok((!text.is_empty()).then_some(text))
         };
-        // Where the name of what is asked for is that of a parameter as well, the field is called `name`.
+        // Where the name of what is asked for is that of a parameter as well, the field is called `name`. It
+        // comes before those that tell more.
         let captured = operation.http().captured();
-        let captured = captured.and_then(|name| message.by_name("name").or_else(|| message.by_name(name)));
+        let captured =
+            captured.and_then(|name| message.by_name("name").into_iter().chain(message.by_name(name)).min());
         let is_namespaced = operation.scope() == Scope::Namespaced;
         let namespace = take(message.by_name("namespace").filter(|_| is_namespaced))?;
         let name = take(captured)?;
@@ -188,6 +190,6 @@ async fn hot_call(
     Ok(Encoded { message, made: None })
 }
 
-fn unwritten(path: &str, error: &serde_json::Error) -> CallError {
+pub(super) fn unwritten(path: &str, error: &serde_json::Error) -> CallError {
     Error::Internal { reason: format!("the answer of {path}: {error}") }.into()
 }

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use prost::Message as _;
 use prost_types::field_descriptor_proto::{Label, Type};
-use prost_types::{DescriptorProto, FileDescriptorSet};
+use prost_types::{DescriptorProto, FileDescriptorSet, MethodDescriptorProto};
 
 /// The one field of a message that stands for what is in it.
 const VALUES: &str = "values";
@@ -88,7 +88,7 @@ impl Schema {
         let mut calls = HashMap::new();
         for file in &set.file {
             for service in &file.service {
-                for method in service.method.iter().filter(|method| !method.client_streaming()) {
+                for method in service.method.iter().filter(|method| !is_session(method)) {
                     let path = format!("/{}.{}/{}", file.package(), service.name(), method.name());
                     calls.insert(path, (places[method.input_type()], places[method.output_type()]));
                 }
@@ -133,6 +133,11 @@ impl Schema {
             _ => None,
         }
     }
+}
+
+/// True for a method in which both sides stream: a session, whose frames are no requests.
+fn is_session(method: &MethodDescriptorProto) -> bool {
+    method.client_streaming() && method.server_streaming()
 }
 
 /// A message and those within it, with their full names.

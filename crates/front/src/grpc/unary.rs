@@ -1,4 +1,4 @@
-//! A call: one with one message and one answer, or the beginning of a session.
+//! A call: one with one message and one answer, or the beginning of a stream or a session.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::schema::{MessageType, schema};
 use super::status::{GRPC, refusal, success};
 use super::watching::{documents, lock, watch};
 use super::wire::INVALID;
-use super::{bounds, session};
+use super::{attachments, bounds, session};
 use crate::net::activity::Activity;
 use crate::net::admit::admit;
 use crate::net::arrived::{Arrived, CLOSE, Finished, Made};
@@ -85,11 +85,11 @@ fn closing(error: CallError) -> Response<Body> {
 }
 
 /// Caller of a request, and what the request is about.
-struct By<'p> {
-    peer: &'p Arc<Peer>,
-    caller: Caller,
+pub(super) struct By<'p> {
+    pub(super) peer: &'p Arc<Peer>,
+    pub(super) caller: Caller,
     /// For the audit log.
-    target: String,
+    pub(super) target: String,
 }
 
 /// Checks made before the body is read; identifies the caller.
@@ -113,7 +113,7 @@ fn begin(
     Ok(())
 }
 
-fn authorization(head: &Parts) -> Option<&[u8]> {
+pub(super) fn authorization(head: &Parts) -> Option<&[u8]> {
     head.headers.get(AUTHORIZATION).map(HeaderValue::as_bytes)
 }
 
@@ -149,13 +149,16 @@ async fn answer(
     let (Some(operation), Some((input, output))) = (operation, schema().call(path)) else {
         return Err(no_such_call(path));
     };
+    let input = schema().message(input);
+    if operation == Operation::AttachmentPutRaw {
+        return attachments::upload(arrived, by, body, (input, output)).await;
+    }
     let rules = BodyRules {
         bytes_max: message_bytes_max(context.body_limits(), operation) + PREFIX_BYTES,
         timeout: context.options.body_timeout,
     };
     let upload = read(body, &head.headers, rules, &context.body_budget).await?;
     let message = only_message(upload.shared(), rules.bytes_max)?;
-    let input = schema().message(input);
     if let Some(fault) = bounds::check(input, &message, &context.calls.limits())? {
         return Err(fault.into());
     }
@@ -187,7 +190,7 @@ async fn answer(
 }
 
 /// The object of a call for the audit log.
-fn target(path: &str, namespace: &str, name: &str) -> String {
+pub(super) fn target(path: &str, namespace: &str, name: &str) -> String {
     format!("{path} {namespace}/{name}")
 }
 
@@ -218,13 +221,13 @@ async fn special(
         Special::QueueEvents => watch::<OfQueue>(context, room, permit, input, rows, output).await,
         Special::DocumentWatch => documents(context, room, permit, input, rows, output).await,
         Special::LockWatch => lock(context, room, permit, input, rows, output).await,
+        Special::AttachmentRaw => attachments::download(room, permit, input, rows, output).await,
         Special::SendRaw
         | Special::ReceiveRaw
         | Special::ResultRaw
         | Special::Backup
         | Special::UploadRaw
         | Special::AttachmentPutRaw
-        | Special::AttachmentRaw
         | Special::DocumentPutRaw
         | Special::DocumentPatchRaw
         | Special::DocumentRaw => Err(no_such_call(permit.path())),
@@ -234,7 +237,7 @@ async fn special(
     }
 }
 
-fn success_with(message: Vec<u8>) -> Response<Body> {
+pub(super) fn success_with(message: Vec<u8>) -> Response<Body> {
     let mut out = Vec::with_capacity(PREFIX_BYTES + message.len());
     frame_with(&mut out, |out| out.extend_from_slice(&message));
     let mut response = Response::new(Body::with_trailers(out.into(), success()));

@@ -3,7 +3,7 @@
 use sluice_calls::{Fault, Read};
 use sluice_proto::wire::{self, WireError};
 
-pub(super) use sluice_proto::wire::{Raw, put_bytes, put_message, put_number};
+pub(super) use sluice_proto::wire::{Raw, begin_bytes, put_bytes, put_message, put_number};
 
 /// The code of bytes that are no message.
 pub(super) const INVALID: &str = "invalid_protobuf";

@@ -565,6 +565,63 @@ pub struct ReadAttachmentResponse {
     pub content: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UploadAttachmentRequest {
+    /// Empty: `default`. This, and what is not the content, in the first message alone.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// Key of the document, which has to be there.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub key: ::prost::bytes::Bytes,
+    /// Name of the attachment: 1 to 255 bytes.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub name: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Media type of the bytes.
+    #[prost(bytes = "bytes", optional, tag = "4")]
+    pub content_type: ::core::option::Option<::prost::bytes::Bytes>,
+    /// SHA-256 of all bytes, in hexadecimal digits: refused if others have come.
+    #[prost(bytes = "bytes", optional, tag = "5")]
+    pub sha256: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Attach only if the attachment has this version.
+    #[prost(uint64, optional, tag = "6")]
+    pub if_version: ::core::option::Option<u64>,
+    /// Attach only if the attachment has this ETag.
+    #[prost(bytes = "bytes", optional, tag = "7")]
+    pub if_etag: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Attach only if there is an attachment with this name.
+    #[prost(bool, optional, tag = "8")]
+    pub if_exists: ::core::option::Option<bool>,
+    /// Attach only if there is no attachment with this name.
+    #[prost(bool, optional, tag = "9")]
+    pub if_absent: ::core::option::Option<bool>,
+    /// Token of a lock of the document's key: attach only while it is held.
+    #[prost(bytes = "bytes", optional, tag = "10")]
+    pub token: ::core::option::Option<::prost::bytes::Bytes>,
+    /// The next bytes: at most 1 MiB.
+    #[prost(bytes = "bytes", optional, tag = "11")]
+    pub content: ::core::option::Option<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DownloadAttachmentRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// Key of the document.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub key: ::prost::bytes::Bytes,
+    /// Name of the attachment.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub name: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Number of the bytes before the first that is returned; default: 0.
+    #[prost(uint64, optional, tag = "4")]
+    pub offset: ::core::option::Option<u64>,
+    /// Most bytes to return; default: all.
+    #[prost(uint64, optional, tag = "5")]
+    pub bytes: ::core::option::Option<u64>,
+    /// Only if the attachment has this ETag, as for a download that goes on: `version_mismatch`.
+    #[prost(bytes = "bytes", optional, tag = "6")]
+    pub if_etag: ::core::option::Option<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListAttachmentsRequest {
     /// Empty: `default`.
     #[prost(bytes = "bytes", tag = "1")]

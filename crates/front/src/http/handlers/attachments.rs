@@ -1,5 +1,7 @@
 //! The bytes of an attachment as the body; the fields are headers.
 
+use std::io;
+
 use data_encoding::BASE64;
 use http::StatusCode;
 use http::header::{
@@ -7,12 +9,12 @@ use http::header::{
     RANGE,
 };
 use http::response::Response;
+use sluice_calls::attachments::attaching::{Attaching, check_size};
 use sluice_calls::attachments::{self, reading};
 use sluice_calls::{CallError, Fault, Read};
 use sluice_engine::Error;
 use sluice_engine::attachments::{AttachmentView, UploadId};
 use sluice_engine::documents::DocumentVersion;
-use sluice_engine::error::FieldPath;
 use sluice_engine::limits::{ATTACHMENT_BYTES_MAX, UPLOAD_CHUNK_BYTES_MAX};
 
 use super::documents::{etag, is_known, is_wanted, only, put_etag, read_conditions, written};
@@ -77,39 +79,27 @@ async fn attach(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, C
     let sha256 = read_digest(headers)?;
     let content_type = only(headers, &CONTENT_TYPE)?.map(text).transpose()?.unwrap_or_default();
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if let Some(size) = announced.filter(|size| *size > ATTACHMENT_BYTES_MAX) {
-        return Err(too_large(size));
-    }
+    announced.map_or(Ok(()), check_size)?;
     let (context, bytes_max) = (call.context, UPLOAD_CHUNK_BYTES_MAX);
     let timeout = context.options.body_timeout;
     let mut pieces = Pieces::of(body, headers, bytes_max, timeout, &context.upload_budget)?;
-    let upload = attachments::begin(&call.permit, name, content_type).await?;
-    let done = match fill(call, &mut pieces, upload).await {
-        Ok(bytes) => attachments::commit(&call.permit, name, upload, bytes, sha256, when).await,
+    let mut attaching = Attaching::begin(&call.permit, name, content_type).await?;
+    let done = match fill(&mut attaching, &mut pieces).await {
+        Ok(()) => attaching.commit(sha256, when).await,
         Err(error) => Err(error),
     };
     if done.is_err() {
-        // What is left of it goes by itself when its time is over.
-        let _ = attachments::end(&call.permit, upload).await;
+        attaching.abandon().await;
     }
     written(done)
 }
 
-/// Adds a body to an upload as it comes; tells its length.
-async fn fill(call: &Call<'_>, pieces: &mut Pieces<'_>, upload: UploadId) -> Result<u64, CallError> {
-    let mut bytes = 0;
+/// Adds a body to an attachment as it comes.
+async fn fill(attaching: &mut Attaching<'_>, pieces: &mut Pieces<'_>) -> Result<(), CallError> {
     while let Some(piece) = pieces.next().await? {
-        if bytes + piece.len() as u64 > ATTACHMENT_BYTES_MAX {
-            return Err(too_large(bytes + piece.len() as u64));
-        }
-        bytes = attachments::append(&call.permit, upload, bytes, &piece).await?;
+        attaching.add(&piece).await?;
     }
-    Ok(bytes)
-}
-
-fn too_large(size: u64) -> CallError {
-    let field = FieldPath("attachment".into());
-    Error::PayloadTooLarge { field, size, limit: ATTACHMENT_BYTES_MAX }.into()
+    Ok(())
 }
 
 fn name_of<'p>(params: &'p Params<'_>) -> Read<&'p str> {
@@ -158,7 +148,8 @@ pub(crate) async fn read(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     // The answer to a HEAD has the length of a body, and none.
     let until = if is_head { from } else { to };
     call.in_flight.share.reserve(reading::memory(until - from))?;
-    *response.body_mut() = Body::stream(reading::stream(&call.permit, view, from, until)?);
+    let broken_off = |error: CallError| io::Error::other(error.message().to_owned());
+    *response.body_mut() = Body::stream(reading::stream(&call.permit, view, (from, until), broken_off)?);
     Ok(response)
 }
 

@@ -196,6 +196,31 @@ where
     Ok(())
 }
 
+/// The next bytes of a body that is read piece by piece, of which so many came since it `started`; `None`: it
+/// is over.
+///
+/// # Errors
+/// `incomplete_body`, `request_timeout`.
+pub(crate) async fn next_data(
+    body: &mut Inbound,
+    (started, received): (Instant, usize),
+    timeout: Duration,
+) -> Result<Option<Bytes>, CallError> {
+    while !body.is_end_stream() {
+        match timeout_at(started + timeout + allowance(received), body.frame()).await {
+            Ok(Some(Ok(frame))) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+            Ok(None) => break,
+            Ok(Some(Err(error))) => return Err(broken_off(&error)),
+            Err(_) => return Err(too_slow(received, started)),
+        }
+    }
+    Ok(None)
+}
+
 #[cold]
 fn broken_off(error: &impl std::fmt::Display) -> CallError {
     CallError::new("incomplete_body", format!("the body broke off: {error}"))

@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::HeaderMap;
-use http_body::Body as _;
-use http_body_util::BodyExt as _;
 use sluice_calls::CallError;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
-use super::{Inbound, allowance, broken_off, encoded, is_plain, too_slow};
+use super::{Inbound, encoded, is_plain, next_data};
 use crate::net::memory::bodies::{BodyBudget, no_room};
 
 /// A body on its way, of which one piece is in memory.
@@ -50,17 +48,10 @@ impl<'b> Pieces<'b> {
     /// `incomplete_body`, `request_timeout`.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, CallError> {
         let started = Instant::now();
-        while self.begun.len() < self.piece_bytes && !self.body.is_end_stream() {
-            let deadline = started + self.timeout + allowance(self.begun.len());
-            let frame = match timeout_at(deadline, self.body.frame()).await {
-                Ok(Some(Ok(frame))) => frame,
-                Ok(None) => break,
-                Ok(Some(Err(error))) => return Err(broken_off(&error)),
-                Err(_) => return Err(too_slow(self.begun.len(), started)),
-            };
-            if let Ok(data) = frame.into_data() {
-                self.begun.extend_from_slice(&data);
-            }
+        while self.begun.len() < self.piece_bytes {
+            let so_far = (started, self.begun.len());
+            let Some(data) = next_data(self.body, so_far, self.timeout).await? else { break };
+            self.begun.extend_from_slice(&data);
         }
         let length = self.begun.len().min(self.piece_bytes);
         Ok((length > 0).then(|| self.begun.split_to(length).freeze()))

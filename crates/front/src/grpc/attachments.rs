@@ -1,0 +1,235 @@
+//! Attachments as streams: one that a client sends, and one that it reads, with memory for some chunks.
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::response::Response;
+use http_body::Frame;
+use sluice_calls::attachments::attaching::{Asked, Attaching};
+use sluice_calls::attachments::reading::{self, AttachmentPart, Wanted};
+use sluice_calls::documents::Written;
+use sluice_calls::{Asker, CallError, CallName, Fault, Operation, Permit};
+use sluice_engine::limits::UPLOAD_CHUNK_BYTES_MAX;
+use sluice_proto::framing::{Deframer, frame_before, frame_with};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::call::{Request, unwritten};
+use super::de::from_rows;
+use super::rows::{Rows, read_rows};
+use super::schema::MessageType;
+use super::ser;
+use super::status::{GRPC, failure, refusal, success};
+use super::unary::{By, authorization, success_with, target};
+use super::wire::{INVALID, Raw, begin_bytes, put_number};
+use crate::net::arrived::Arrived;
+use crate::net::body::{Body, Inbound, next_data};
+use crate::net::memory::answers::Share;
+use crate::net::memory::bodies::{BodyBudget, no_room};
+use crate::net::passing::Passable;
+
+/// Length of a message without its content: conditions, and names of some hundred bytes.
+const FIELDS_BYTES_MAX: usize = 16 << 10;
+/// Numbers of fields of an answer with content.
+const OFFSET: u32 = 2;
+const CONTENT: u32 = 3;
+
+/// Attaches what a stream of messages brings. Each content is a chunk.
+pub(super) async fn upload(
+    arrived: &Arrived,
+    by: &mut By<'_>,
+    body: Inbound,
+    (input, output): (&'static MessageType, usize),
+) -> Result<Response<Body>, CallError> {
+    let Arrived { context, in_flight, head, .. } = arrived;
+    let path = head.uri.path();
+    let mut messages = Messages::of(body, context.options.body_timeout, &context.upload_budget)?;
+    let first = messages.next().await?.ok_or_else(|| {
+        CallError::new("incomplete_body", "no message came: the first one tells which attachment it is")
+    })?;
+    let mut request = Request::read(Operation::AttachmentPutRaw, input, &first)?;
+    let namespace = request.namespace;
+    by.target = target(path, namespace.unwrap_or_default(), request.name);
+    let call =
+        CallName { operation: Operation::AttachmentPutRaw, namespace, name: request.name, is_stale: false };
+    if context.is_elsewhere(by.peer, &call) {
+        let body = messages.again(&first);
+        if let Some(response) = Box::pin(arrived.passed_on(&call, body, |error| refusal(&error))).await {
+            return Ok(response);
+        }
+    }
+    let (peer, caller, room) = (by.peer, &by.caller, &*in_flight.share);
+    let asker = Asker { calls: &context.calls, peer, caller, authorization: authorization(head), room, path };
+    let permit = asker.permit(call)?;
+    let content = take_content(input, &mut request.rows);
+    let asked = from_rows::<Asked>(input, &request.rows)?;
+    let (sha256, when) = (asked.sha256()?, asked.when()?);
+    let mut attaching = Attaching::begin(&permit, asked.name()?, asked.content_type()).await?;
+    let done = match fill(&mut attaching, content, &mut messages, input).await {
+        Ok(()) => attaching.commit(sha256, when).await,
+        Err(error) => Err(error),
+    };
+    match done {
+        Ok((version, _)) => {
+            let answer = ser::encode(output, &Written::from(version));
+            Ok(success_with(answer.map_err(|error| unwritten(path, &error))?))
+        }
+        Err(error) => {
+            attaching.abandon().await;
+            Err(error)
+        }
+    }
+}
+
+/// Adds the content of the first message, and those of the messages behind it.
+async fn fill(
+    attaching: &mut Attaching<'_>,
+    first: &[u8],
+    messages: &mut Messages<'_>,
+    input: &'static MessageType,
+) -> Result<(), CallError> {
+    if !first.is_empty() {
+        attaching.add(first).await?;
+    }
+    while let Some(message) = messages.next().await? {
+        let mut rows = read_rows(input, &message)?;
+        let content = take_content(input, &mut rows);
+        if let Some((at, _)) = rows.first() {
+            let fault = Fault::invalid("only the first message of an upload tells it");
+            return Err(fault.inside(&input.fields[*at].name).into());
+        }
+        if !content.is_empty() {
+            attaching.add(content).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes the content out of the fields of a message; of several, the last counts.
+fn take_content<'b>(input: &MessageType, rows: &mut Rows<'b>) -> &'b [u8] {
+    let field = input.by_name("content");
+    let content = rows.iter().rev().find(|(at, _)| Some(*at) == field).map(|(_, value)| *value);
+    rows.retain(|(at, _)| Some(*at) != field);
+    if let Some(Raw::Bytes(content)) = content { content } else { &[] }
+}
+
+/// The messages of an upload, of which one is in memory.
+struct Messages<'b> {
+    body: Inbound,
+    deframer: Deframer,
+    timeout: Duration,
+    budget: &'b BodyBudget,
+}
+
+impl<'b> Messages<'b> {
+    /// Takes the memory of a chunk from the budget.
+    fn of(body: Inbound, timeout: Duration, budget: &'b BodyBudget) -> Result<Messages<'b>, CallError> {
+        let deframer = Deframer::new(UPLOAD_CHUNK_BYTES_MAX + FIELDS_BYTES_MAX);
+        let messages = Messages { body, deframer, timeout, budget };
+        if budget.take(UPLOAD_CHUNK_BYTES_MAX) { Ok(messages) } else { Err(no_room().into()) }
+    }
+
+    /// The next message; `None`: there are no more.
+    async fn next(&mut self) -> Result<Option<Bytes>, CallError> {
+        let started = Instant::now();
+        loop {
+            let message = self.deframer.next();
+            if let Some(message) = message.map_err(|error| Fault::new(INVALID, error.to_string()))? {
+                return Ok(Some(message));
+            }
+            let so_far = (started, self.deframer.pending());
+            match next_data(&mut self.body, so_far, self.timeout).await? {
+                Some(data) => self.deframer.push(data),
+                None if self.deframer.pending() == 0 => return Ok(None),
+                None => return Err(CallError::new("incomplete_body", "the body ends within a message")),
+            }
+        }
+    }
+
+    /// The whole body, of which nothing but this message was used.
+    fn again(&mut self, first: &[u8]) -> Passable<'_> {
+        let mut begun = Vec::new();
+        frame_with(&mut begun, |out| out.extend_from_slice(first));
+        let rest = self.deframer.take_rest();
+        begun.extend_from_slice(&rest);
+        self.deframer.push(rest);
+        Passable::begun(begun.into(), &mut self.body)
+    }
+}
+
+impl Drop for Messages<'_> {
+    fn drop(&mut self) {
+        self.budget.give_back(UPLOAD_CHUNK_BYTES_MAX);
+    }
+}
+
+/// Answers with the bytes of an attachment.
+pub(super) async fn download(
+    share: &Arc<Share>,
+    permit: Permit<'_>,
+    input: &'static MessageType,
+    rows: &Rows<'_>,
+    output: usize,
+) -> Result<Response<Body>, CallError> {
+    let wanted = from_rows::<Wanted>(input, rows)?;
+    let (view, (from, to)) = wanted.find(&permit).await?;
+    share.reserve(reading::memory(to - from))?;
+    let head = ser::encode(output, &AttachmentPart::without_bytes(&view, from));
+    let head = head.map_err(|error| unwritten(permit.path(), &error))?;
+    let mut first = Vec::new();
+    frame_with(&mut first, |out| out.extend_from_slice(&head));
+    let pieces = reading::stream(&permit, view, (from, to), |error| error)?;
+    let contents = Contents { pieces, offset: from, waiting: [first.into()].into(), is_over: false };
+    let mut response = Response::new(Body::other(contents));
+    response.headers_mut().insert(CONTENT_TYPE, GRPC);
+    Ok(response)
+}
+
+/// The answer: a message for each piece, and how it ended.
+struct Contents {
+    pieces: mpsc::Receiver<Result<Bytes, CallError>>,
+    /// Number of the bytes of the attachment before the next piece.
+    offset: u64,
+    /// The part of a message that was not handed on.
+    waiting: VecDeque<Bytes>,
+    is_over: bool,
+}
+
+impl http_body::Body for Contents {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        waker: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        if let Some(waiting) = self.waiting.pop_front() {
+            return Poll::Ready(Some(Ok(Frame::data(waiting))));
+        }
+        let trailers = match ready!(self.pieces.poll_recv(waker)) {
+            Some(Ok(piece)) => {
+                let mut begin = Vec::new();
+                frame_before(&mut begin, piece.len(), |out| {
+                    put_number(out, OFFSET, self.offset);
+                    begin_bytes(out, CONTENT, piece.len());
+                });
+                self.offset += piece.len() as u64;
+                self.waiting.push_back(piece);
+                return Poll::Ready(Some(Ok(Frame::data(begin.into()))));
+            }
+            Some(Err(error)) => failure(&error),
+            None => success(),
+        };
+        self.is_over = true;
+        Poll::Ready(Some(Ok(Frame::trailers(trailers))))
+    }
+}
