@@ -75,15 +75,28 @@ impl Node {
         self.look(shard, move |at| at.engine.uploads_for(namespace, &key, &name, LOOK_ITEMS)).await
     }
 
-    /// Adds a chunk to an upload, when it is its turn: uploads take a quarter of the log's bandwidth.
+    /// Adds a chunk to an upload, when it is its turn: uploads take a quarter of the log's bandwidth, and more
+    /// while nobody else writes.
     ///
     /// # Errors
     /// `upload_not_found`, `upload_offset`, `payload_too_large`, `quota_exceeded`, `limit_exceeded`.
     pub async fn upload_chunk(&self, chunk: &UploadChunk<'_>) -> Result<(), Error> {
         let shard = self.inner.placement.shard_of(chunk.namespace)?;
         let command = Command::UploadChunk(*chunk);
-        let answer = self.inner.paces[shard as usize].take(self.propose_on(shard, &command)).await?;
+        let pace = &self.inner.paces[shard as usize];
+        let answer = pace.take(self.records_written(), self.propose_on(shard, &command)).await?;
         answer.result.map(drop)
+    }
+
+    /// Number of the records that all shards of this node have written: they share its disks. One that does
+    /// not answer counts as one that writes nothing.
+    async fn records_written(&self) -> u64 {
+        let (node, mut records) = (self.stale(), 0u64);
+        for shard in 0..self.inner.mailboxes.len() as u32 {
+            let written = node.look(shard, |at: &mut ShardView<'_>| at.figures.records).await;
+            records = records.wrapping_add(written.unwrap_or_default());
+        }
+        records
     }
 
     /// Ends an upload without a commit.

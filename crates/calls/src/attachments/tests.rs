@@ -1,5 +1,6 @@
 use sluice_engine::limits::UPLOAD_CHUNK_BYTES_MAX;
 
+use super::attaching::Attaching;
 use super::*;
 use crate::documents::Put;
 use crate::operation::Operation;
@@ -44,7 +45,7 @@ async fn what_was_uploaded_is_attached_and_read() {
     assert_eq!((list.attachments.len(), &list.attachments[0].sha256), (1, &sha256));
     let read = reading::find(&permit, Some("a")).await.unwrap();
     let end = first.len() as u64 + 3;
-    let mut stream = reading::stream(&permit, read, end - 5, end - 1).unwrap();
+    let mut stream = reading::stream(&permit, read, (end - 5, end - 1), |error| error).unwrap();
     let mut bytes = Vec::new();
     while let Some(piece) = stream.recv().await {
         bytes.extend_from_slice(&piece.unwrap());
@@ -53,6 +54,30 @@ async fn what_was_uploaded_is_attached_and_read() {
     let delete = Delete { name: Some("a".to_owned()), ..Delete::default() };
     delete.clone().run(&permit).await.unwrap();
     assert_eq!(delete.run(&permit).await.unwrap_err().code(), "attachment_not_found");
+}
+
+#[tokio::test]
+async fn the_upload_of_one_request_ends_with_it() {
+    let server = Open::new();
+    put().run(&server.permit(Operation::DocumentPut, "k")).await.unwrap();
+    let permit = server.permit(Operation::AttachmentPutRaw, "k");
+    let uploads = async || {
+        let named = Uploads { name: Some("a".to_owned()), upload: None };
+        named.run(&permit).await.unwrap().answer.uploads.len()
+    };
+    let mut attaching = Attaching::begin(&permit, "a", "").await.unwrap();
+    attaching.add(b"x").await.unwrap();
+    assert_eq!(uploads().await, 1);
+    drop(attaching);
+    while uploads().await > 0 {
+        tokio::task::yield_now().await;
+    }
+    let mut attaching = Attaching::begin(&permit, "a", "").await.unwrap();
+    attaching.add(b"x").await.unwrap();
+    let when = attaching::Asked::default().when().unwrap();
+    assert!(attaching.commit(None, when).await.unwrap().1, "it is new");
+    drop(attaching);
+    assert_eq!(reading::find(&permit, Some("a")).await.unwrap().bytes, 1);
 }
 
 #[tokio::test]
