@@ -1,28 +1,30 @@
 //! `sluice attach`.
 
 use std::fs::File;
-use std::io::{IsTerminal as _, Read, Seek as _};
+use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use sluice_client::{Attachment, AttachmentCondition, Uploading};
+use sluice_client::{Attachment, AttachmentCondition, Transaction, Uploading};
+use tokio::io::{AsyncRead, ReadBuf};
 
+use super::attach_get::{self, GetArgs};
 use super::connect::{Connection, ReadFlags, ServerFlags};
 use super::doc_edit;
 use super::format::{relative, size};
+use super::joined::{self, JoinFlag};
 use super::output::Table;
 use super::progress::Progress;
 use super::{CliError, Out, Result, number};
-
-/// Bytes that are read at a time.
-const READ_BYTES: u64 = 1 << 20;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AttachVerb {
     /// Attach a file to a document, in the place of an attachment with the same name.
     Put(PutArgs),
-    /// Get an attachment, and compare its SHA-256.
+    /// Get an attachment, or what is missing of it, and compare its SHA-256.
     Get(GetArgs),
     /// List the attachments of a document by name.
     List {
@@ -39,6 +41,8 @@ pub(crate) enum AttachVerb {
         name: String,
         #[command(flatten)]
         when: ConditionFlags,
+        #[command(flatten)]
+        join: JoinFlag,
         #[command(flatten)]
         server: ServerFlags,
     },
@@ -73,7 +77,8 @@ impl ConditionFlags {
 #[command(after_help = "Examples:\n  sluice attach put orders/17 invoice.pdf --type application/pdf\n  \
     sluice attach put orders/17 video.mp4 --resume\n  \
     tar c data | sluice attach put orders/17 - --name data.tar\n\n\
-    Prints the version and the ETag. The document has to be there.")]
+    Prints the version and the ETag. The document has to be there. With --transaction the bytes come at once,\n\
+    and the attachment with the commit, for which there is an hour.")]
 pub(crate) struct PutArgs {
     /// Key of the document.
     key: String,
@@ -94,18 +99,7 @@ pub(crate) struct PutArgs {
     #[command(flatten)]
     when: ConditionFlags,
     #[command(flatten)]
-    server: ServerFlags,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct GetArgs {
-    /// Key of the document.
-    key: String,
-    /// Name of the attachment.
-    name: String,
-    /// File to write; it is replaced when all bytes have come [default: stdout].
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    join: JoinFlag,
     #[command(flatten)]
     server: ServerFlags,
 }
@@ -113,7 +107,7 @@ pub(crate) struct GetArgs {
 pub(super) async fn run(verb: AttachVerb, out: Out) -> Result<u8> {
     match verb {
         AttachVerb::Put(args) => put(&args, out).await?,
-        AttachVerb::Get(args) => get(&args, out).await?,
+        AttachVerb::Get(args) => attach_get::run(&args, out).await?,
         AttachVerb::List { key, server } => {
             let connection = server.connect()?;
             let found = connection.client.attachments(&key).await.map_err(|e| connection.error(&e))?;
@@ -123,9 +117,15 @@ pub(super) async fn run(verb: AttachVerb, out: Out) -> Result<u8> {
             }
             out.list(&found, table)?;
         }
-        AttachVerb::Delete { key, name, when, server } => {
+        AttachVerb::Delete { key, name, when, join, server } => {
             let connection = server.connect()?;
-            let deleted = connection.client.attachment_delete(&key, &name, &when.condition(false)).await;
+            let when = when.condition(false);
+            let staged = || Transaction::new().delete_attachment(&key, &name, &when);
+            if let Some(results) = join.stage(&connection, staged).await? {
+                joined::told(out, &results)?;
+                return Ok(0);
+            }
+            let deleted = connection.client.attachment_delete(&key, &name, &when).await;
             deleted.map_err(|e| connection.error(&e))?;
             out.show(&json!({ "deleted": name }), |_| format!("deleted {name}\n"))?;
         }
@@ -136,23 +136,38 @@ pub(super) async fn run(verb: AttachVerb, out: Out) -> Result<u8> {
 async fn put(args: &PutArgs, out: Out) -> Result<()> {
     let name = name_of(args)?;
     let connection = args.server.connect()?;
-    let written = if args.file == Path::new("-") {
-        if args.resume {
-            return Err(CliError::usage("stdin cannot be read again: give a file to resume with"));
-        }
-        let uploading = begin(&connection, args, &name).await?;
-        let uploading = send(&connection, uploading, &mut std::io::stdin(), None, out).await?;
-        uploading.commit(&args.when.condition(args.if_absent)).await
-    } else {
-        let uploading = send_file(&connection, args, &name, out).await?;
-        uploading.commit(&args.when.condition(args.if_absent)).await
+    let uploading = match args.file == Path::new("-") {
+        true => send_stdin(&connection, args, &name, out).await?,
+        false => send_file(&connection, args, &name, out).await?,
     };
+    let when = args.when.condition(args.if_absent);
+    let staged = || uploading.attach(Transaction::new(), &when);
+    if let Some(results) = args.join.stage(&connection, staged).await? {
+        return joined::told(out, &results);
+    }
+    let written = uploading.commit(&when).await;
     out.show(&written.map_err(|e| connection.error(&e))?, doc_edit::written)
 }
 
 async fn begin(connection: &Connection, args: &PutArgs, name: &str) -> Result<Uploading> {
     let begun = connection.client.upload_begin(&args.key, name, args.content_type.as_deref()).await;
     begun.map_err(|e| connection.error(&e))
+}
+
+/// Sends stdin. If that fails nobody can go on with it, and nothing is left of it.
+async fn send_stdin(connection: &Connection, args: &PutArgs, name: &str, out: Out) -> Result<Uploading> {
+    if args.resume {
+        return Err(CliError::usage("stdin cannot be read again: give a file to resume with"));
+    }
+    let mut uploading = begin(connection, args, name).await?;
+    match send(connection, &mut uploading, tokio::io::stdin(), None, out).await {
+        Ok(()) => Ok(uploading),
+        Err(error) => {
+            // The error that stopped it says more than one of this.
+            let _ = uploading.abort().await;
+            Err(error)
+        }
+    }
 }
 
 /// Sends a file; from where an upload was interrupted, if that is asked for and the bytes are the same.
@@ -163,39 +178,65 @@ async fn send_file(connection: &Connection, args: &PutArgs, name: &str, out: Out
     if args.resume {
         let found = connection.client.upload_resume(&args.key, name).await;
         let found = found.map_err(|e| connection.error(&e))?;
-        if let Some(uploading) = found.filter(|uploading| uploading.upload().bytes <= total) {
+        if let Some(mut uploading) = found.filter(|uploading| uploading.upload().bytes <= total) {
             out.note(&format!("going on behind {}", size(uploading.upload().bytes)));
-            match send(connection, uploading, &mut file, Some(total), out).await {
+            match send(connection, &mut uploading, Blocking(&file), Some(total), out).await {
                 Err(error) if error.code() == "digest_mismatch" => {
                     out.note("the upload that was interrupted has other bytes: beginning anew");
                     file.rewind().map_err(unreadable)?;
                 }
-                sent => return sent,
+                sent => return sent.map(|()| uploading),
             }
         }
     }
-    let uploading = begin(connection, args, name).await?;
-    send(connection, uploading, &mut file, Some(total), out).await
+    let mut uploading = begin(connection, args, name).await?;
+    send(connection, &mut uploading, Blocking(&file), Some(total), out).await?;
+    Ok(uploading)
 }
 
 async fn send(
     connection: &Connection,
-    mut uploading: Uploading,
-    reader: &mut impl Read,
+    uploading: &mut Uploading,
+    reader: impl AsyncRead + Unpin,
     total: Option<u64>,
     out: Out,
-) -> Result<Uploading> {
+) -> Result<()> {
     let progress = Progress::bytes(out, total, "uploaded");
-    let mut chunk = Vec::new();
-    loop {
-        chunk.clear();
-        let read = reader.by_ref().take(READ_BYTES).read_to_end(&mut chunk);
-        if read.map_err(|e| CliError::unreadable("the bytes to attach", &e))? == 0 {
-            progress.finish();
-            return Ok(uploading);
-        }
-        uploading.add(&chunk).await.map_err(|e| connection.error(&e))?;
-        progress.add(chunk.len() as u64);
+    let sent = uploading.add_all(&mut Counted { reader, progress: progress.clone() }).await;
+    progress.finish();
+    sent.map_err(|e| connection.error(&e))
+}
+
+/// A file that is read as it is needed; the thread waits for the disk.
+struct Blocking<'f>(&'f File);
+
+impl AsyncRead for Blocking<'_> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = self.0.read(into.initialize_unfilled());
+        Poll::Ready(read.map(|count| into.advance(count)))
+    }
+}
+
+/// A reader whose bytes are counted.
+struct Counted<R> {
+    reader: R,
+    progress: Progress,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Counted<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        waker: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        ready!(Pin::new(&mut self.reader).poll_read(waker, into))?;
+        self.progress.add((into.filled().len() - before) as u64);
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -204,57 +245,6 @@ fn name_of(args: &PutArgs) -> Result<String> {
     let of_file = || Some(args.file.file_name()?.to_str()?.to_owned()).filter(|name| name != "-");
     let name = args.name.clone().or_else(of_file);
     name.ok_or_else(|| CliError::usage("the attachment has no name").hint("Give one with --name."))
-}
-
-async fn get(args: &GetArgs, out: Out) -> Result<()> {
-    let connection = args.server.connect()?;
-    if args.output.is_none() && std::io::stdout().is_terminal() {
-        return Err(CliError::usage("an attachment is not written to a terminal")
-            .hint("Give a file with --output, or redirect stdout."));
-    }
-    let Some(path) = &args.output else {
-        receive(&connection, args, &mut std::io::stdout(), out).await?;
-        return Ok(());
-    };
-    // What is there stays until all has come.
-    let mut part = path.clone().into_os_string();
-    part.push(".part");
-    let unwritable = |e: std::io::Error| CliError::unwritable(path, &e);
-    let mut file = File::create(&part).map_err(unwritable)?;
-    let received = receive(&connection, args, &mut file, out).await;
-    let placed = received.and_then(|attachment| {
-        std::fs::rename(&part, path).map_err(unwritable)?;
-        Ok(attachment)
-    });
-    match placed {
-        Ok(attachment) => out.show(&attachment, |attachment| {
-            format!("{} written to {}\n", size(attachment.bytes), path.display())
-        }),
-        Err(error) => {
-            // The error that stopped it says more than one of this.
-            let _ = std::fs::remove_file(&part);
-            Err(error)
-        }
-    }
-}
-
-async fn receive(
-    connection: &Connection,
-    args: &GetArgs,
-    writer: &mut impl std::io::Write,
-    out: Out,
-) -> Result<Attachment> {
-    let begun = connection.client.download_begin(&args.key, &args.name).await;
-    let mut downloading = begun.map_err(|e| connection.error(&e))?;
-    let progress = Progress::bytes(out, Some(downloading.attachment().bytes), "downloaded");
-    let unwritable = |e: std::io::Error| CliError::output(&e);
-    while let Some(bytes) = downloading.next().await.map_err(|e| connection.error(&e))? {
-        writer.write_all(&bytes).map_err(unwritable)?;
-        progress.add(bytes.len() as u64);
-    }
-    writer.flush().map_err(unwritable)?;
-    progress.finish();
-    Ok(downloading.attachment().clone())
 }
 
 fn table(attachments: &[Attachment]) -> String {

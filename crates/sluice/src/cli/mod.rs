@@ -1,6 +1,7 @@
 //! The command line: one file per group of verbs, and what the verbs share.
 
 mod attach;
+mod attach_get;
 mod backup;
 mod bench;
 mod bulk;

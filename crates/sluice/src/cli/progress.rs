@@ -46,6 +46,12 @@ impl Progress {
         Progress(bar)
     }
 
+    /// Counts from here on: so much was done before, in no time of this run.
+    pub(crate) fn begin_at(&self, count: u64) {
+        self.0.set_position(count);
+        self.0.reset_eta();
+    }
+
     pub(crate) fn add(&self, count: u64) {
         self.0.inc(count);
     }

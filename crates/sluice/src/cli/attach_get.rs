@@ -1,0 +1,177 @@
+//! `sluice attach get`: into a file, by way of a part that stays until all bytes have come, or to stdout.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, IsTerminal as _, Read as _, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use sluice_client::{Attachment, Downloading};
+
+use super::connect::{Connection, ServerFlags};
+use super::format::size;
+use super::progress::Progress;
+use super::{CliError, Out, Result};
+
+/// Bytes of a part that are read at a time.
+const READ_BYTES: usize = 1 << 20;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  sluice attach get orders/17 video.mp4 -o video.mp4\n  \
+    sluice attach get orders/17 data.tar | tar x\n\n\
+    What has come when it fails or is interrupted stays in FILE.ETAG.part. The next call goes on behind it, if\n\
+    the attachment still has this ETag.")]
+pub(crate) struct GetArgs {
+    /// Key of the document.
+    key: String,
+    /// Name of the attachment.
+    name: String,
+    /// File to write; it is replaced when all bytes have come [default: stdout].
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+pub(super) async fn run(args: &GetArgs, out: Out) -> Result<()> {
+    let connection = args.server.connect()?;
+    if let Some(path) = &args.output {
+        let attachment = to_file(&connection, args, path, out).await?;
+        return out.show(&attachment, |attachment| {
+            format!("{} written to {}\n", size(attachment.bytes), path.display())
+        });
+    }
+    if io::stdout().is_terminal() {
+        return Err(CliError::usage("an attachment is not written to a terminal")
+            .hint("Give a file with --output, or redirect stdout."));
+    }
+    let mut downloading = begin(&connection, args).await?;
+    receive(&connection, &mut downloading, 0, &mut io::stdout(), |e| CliError::output(&e), out).await
+}
+
+async fn begin(connection: &Connection, args: &GetArgs) -> Result<Downloading> {
+    let begun = connection.client.download_begin(&args.key, &args.name).await;
+    begun.map_err(|e| connection.error(&e))
+}
+
+/// Writes the attachment to a file, behind what a call before has got of it.
+async fn to_file(connection: &Connection, args: &GetArgs, path: &Path, out: Out) -> Result<Attachment> {
+    let mut downloading = begin(connection, args).await?;
+    let mut part = Part::open(path, downloading.attachment())?;
+    let mut known = part.read_into(&mut downloading)?;
+    if known > downloading.attachment().bytes {
+        (downloading, known) = (begin(connection, args).await?, 0);
+        part.clear()?;
+    }
+    if known > 0 {
+        out.note(&format!("going on behind {}", size(known)));
+    }
+    loop {
+        let unwritable = |e: io::Error| CliError::unwritable(&part.path, &e);
+        let received = receive(connection, &mut downloading, known, &mut part.file, unwritable, out).await;
+        match received {
+            Ok(()) => break,
+            Err(error) if error.code() == "digest_mismatch" && known > 0 => {
+                out.note("what was there had other bytes: beginning anew");
+                part.clear()?;
+                (downloading, known) = (begin(connection, args).await?, 0);
+            }
+            Err(error) if error.code() == "digest_mismatch" => {
+                part.remove();
+                return Err(error);
+            }
+            Err(error) => return Err(part.kept(error)),
+        }
+    }
+    part.place(path)?;
+    Ok(downloading.attachment().clone())
+}
+
+/// Writes what is missing behind the first `known` bytes.
+async fn receive(
+    connection: &Connection,
+    downloading: &mut Downloading,
+    known: u64,
+    writer: &mut impl Write,
+    unwritable: impl Fn(io::Error) -> CliError,
+    out: Out,
+) -> Result<()> {
+    let progress = Progress::bytes(out, Some(downloading.attachment().bytes), "downloaded");
+    progress.begin_at(known);
+    let received = async {
+        while let Some(bytes) = downloading.next().await.map_err(|e| connection.error(&e))? {
+            writer.write_all(&bytes).map_err(&unwritable)?;
+            progress.add(bytes.len() as u64);
+        }
+        writer.flush().map_err(&unwritable)
+    };
+    let received = received.await;
+    progress.finish();
+    received
+}
+
+/// The file beside the target that has what came so far of one version of an attachment.
+struct Part {
+    file: File,
+    path: PathBuf,
+}
+
+impl Part {
+    /// Opens the part of this version, which nobody else writes meanwhile.
+    fn open(target: &Path, attachment: &Attachment) -> Result<Part> {
+        let mut path = target.to_owned().into_os_string();
+        path.push(format!(".{}.part", attachment.etag));
+        let path = PathBuf::from(path);
+        let opened = OpenOptions::new().read(true).append(true).create(true).open(&path);
+        let file = opened.map_err(|e| CliError::unwritable(&path, &e))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Part { file, path }),
+            Err(TryLockError::WouldBlock) => Err(CliError::failed(format!(
+                "another call is writing {}: wait until it has ended",
+                path.display()
+            ))),
+            Err(TryLockError::Error(error)) => Err(CliError::unwritable(&path, &error)),
+        }
+    }
+
+    /// Lets a download skip what is there; the number of these bytes.
+    fn read_into(&mut self, downloading: &mut Downloading) -> Result<u64> {
+        let (mut known, mut bytes) = (0, vec![0; READ_BYTES]);
+        loop {
+            let read = self.file.read(&mut bytes);
+            let count = read.map_err(|e| CliError::unreadable(&self.path.display().to_string(), &e))?;
+            if count == 0 {
+                return Ok(known);
+            }
+            downloading.skip(&bytes[..count]);
+            known += count as u64;
+        }
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.file.set_len(0).map_err(|e| CliError::unwritable(&self.path, &e))
+    }
+
+    fn remove(self) {
+        // The error that stopped the call says more than one of this.
+        let _ = fs::remove_file(&self.path);
+    }
+
+    /// Tells with an error where the next call goes on.
+    fn kept(self, error: CliError) -> CliError {
+        match self.file.metadata() {
+            Ok(found) if found.len() > 0 => {
+                let (bytes, path) = (size(found.len()), self.path.display());
+                error.hint(format!("{bytes} are kept in {path}: the same command goes on behind them."))
+            }
+            _ => {
+                self.remove();
+                error
+            }
+        }
+    }
+
+    /// Makes it the target.
+    fn place(self, target: &Path) -> Result<()> {
+        fs::rename(&self.path, target).map_err(|e| CliError::unwritable(target, &e))
+    }
+}
