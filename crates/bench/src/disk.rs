@@ -12,6 +12,8 @@ use super::stats::Samples;
 const FILE_BYTES: u64 = 16 << 20;
 const WRITE_BYTES: usize = 4 << 10;
 const SYNCS: u64 = 300;
+/// Bytes of a file that are written at once.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// Median time of fdatasync after one write of 4 KiB into a file that is allocated already, in microseconds:
 /// what a commit cannot be faster than on this disk.
@@ -39,6 +41,28 @@ fn measure(path: &Path) -> io::Result<f64> {
         times.push(start.elapsed().as_secs_f64() * 1e6);
     }
     Ok(times.into_iter().collect::<Samples>().median())
+}
+
+/// Rate at which a plain file of so many bytes is written, without a sync, in MB/s.
+pub(super) fn file_mb_per_s(dir: &Path, bytes: u64) -> Result<f64, String> {
+    let path = dir.join("written.bench");
+    let measured = write_file(&path, bytes);
+    // The figure is what matters; a file that cannot be removed goes with its folder.
+    let _ = fs::remove_file(&path);
+    measured.map_err(|error| format!("cannot measure writes in {}: {error}", dir.display()))
+}
+
+fn write_file(path: &Path, bytes: u64) -> io::Result<f64> {
+    let piece = vec![0xa5u8; PIECE_BYTES];
+    let start = Instant::now();
+    let file = File::create(path)?;
+    let mut written = 0;
+    while written < bytes {
+        let length = (bytes - written).min(PIECE_BYTES as u64);
+        file.write_all_at(&piece[..length as usize], written)?;
+        written += length;
+    }
+    Ok(bytes as f64 / 1e6 / start.elapsed().as_secs_f64().max(1e-9))
 }
 
 /// Bytes that the files of a directory take on the disk, those of its directories included. Files that go

@@ -8,13 +8,14 @@
 //! about.
 //!
 //! Map: `engine` in this process; `queue`, `stream`, `single`, `idle`, `flood`, `backlog` and `crash` against
-//! a server that is started as a child, `coordination` its locks, documents and transactions, `cluster`
-//! against several; `link` a session that many loops share; `load` loops that send and work, and the
+//! a server that is started as a child, `coordination` its locks, documents and transactions,
+//! `attachments` these, `cluster` against several; `link` a session that many loops share; `load` loops that send and work, and the
 //! ledger of every message; `wire` HTTP/2 alone; `compare` two files of figures; `report`, `table`, `stats`
 //! what they print; `setup`, `certificates`, `endpoint`, `server` what they start and reach, `process`,
 //! `disk`, `files` what they watch.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod attachments;
 mod backlog;
 mod certificates;
 mod cluster;
@@ -61,6 +62,8 @@ pub enum BenchVerb {
     /// Measure locks, documents and transactions over sessions: cycles of acquire, read, write, release;
     /// reads; ack, document and send together; one key that all want
     Coordination(coordination::CoordinationArgs),
+    /// Measure large attachments in and out, the memory of the server, and sends beside them
+    Attachments(attachments::AttachmentsArgs),
     /// Measure idle sessions: memory of each, and the latency of a message to one of them
     Idle(idle::IdleArgs),
     /// Measure what thousands of bad TLS handshakes cost other clients
@@ -118,6 +121,7 @@ pub fn run(verb: &BenchVerb, credentials: ReadCredentials) -> Result<Outcome, St
         BenchVerb::Stream(args) => stream::run(args, credentials),
         BenchVerb::Single(args) => single::run(args),
         BenchVerb::Coordination(args) => coordination::run(args),
+        BenchVerb::Attachments(args) => attachments::run(args),
         BenchVerb::Idle(args) => idle::run(args),
         BenchVerb::Flood(args) => flood::run(args),
         BenchVerb::Backlog(args) => backlog::run(args),
