@@ -1,6 +1,10 @@
-//! Transactions that are open on this node, and in `staged` what is staged in them. They are memory and
-//! nothing else: one whose node ends, or whose time is over, leaves nothing behind.
+//! Transactions that are open on this node. They are memory and nothing else: one whose node ends, or whose
+//! time is over, leaves nothing behind but the leases of the messages that it has received.
+//!
+//! Map: `staged` the operations that are staged, and the documents as a transaction sees them, `enlisted` the
+//! messages that it has received.
 
+mod enlisted;
 mod staged;
 
 use std::collections::HashMap;
@@ -14,8 +18,9 @@ use data_encoding::HEXLOWER;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use sluice_engine::Error;
 use sluice_engine::id::NamespaceId;
+use sluice_engine::limits::TRANSACTION_OPERATIONS_MAX;
 use sluice_node::Committing;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep};
 
@@ -23,6 +28,7 @@ use crate::access::Caller;
 use crate::error::CallError;
 use crate::fault::clip;
 use crate::time::now_ms;
+pub(crate) use enlisted::Enlisted;
 pub(crate) use staged::{Change, Place, Seen, Shown, Staged};
 pub use staged::{Kept, Protocol};
 
@@ -40,6 +46,8 @@ const CLOSING_STAYS: Duration = Duration::from_secs(60);
 const ID_BYTES: usize = 16;
 /// Bytes of the digest in a name.
 const NAME_BYTES: usize = 4;
+/// Bytes that an operation takes besides its texts and contents.
+const EACH_BYTES: usize = 128;
 
 /// The open transactions of a node.
 #[derive(Clone, Default)]
@@ -85,6 +93,7 @@ impl All {
                 of_caller.remove();
             }
         }
+        open.has_ended.send_replace(true);
         Some(open)
     }
 }
@@ -124,6 +133,8 @@ pub(crate) struct Open {
     figures: Arc<Figures>,
     /// Ends it when its time is over.
     end: Mutex<Option<AbortHandle>>,
+    /// Turns true with its end, for receives that wait in it.
+    has_ended: watch::Sender<bool>,
 }
 
 /// Figures of what is staged, for those who look while a call works on it.
@@ -183,6 +194,7 @@ impl OpenTransactions {
             staged: Arc::new(tokio::sync::Mutex::new(held)),
             figures,
             end: Mutex::default(),
+            has_ended: watch::Sender::new(false),
         });
         self.0.open().insert(Arc::clone(&open))?;
         let (shared, id) = (Arc::downgrade(&self.0), open.id.clone());
@@ -230,6 +242,14 @@ impl OpenTransactions {
         let end = ended.and_then(|open| open.end.lock().unwrap_or_else(PoisonError::into_inner).take());
         if let Some(end) = end {
             end.abort();
+        }
+    }
+
+    /// Ends all: the server stops. The messages that they have received go back.
+    pub(crate) fn end_all(&self) {
+        let all = std::mem::take(&mut *self.0.open());
+        for open in all.by_id.values() {
+            open.has_ended.send_replace(true);
         }
     }
 
@@ -281,6 +301,17 @@ impl Open {
 
     fn is_there(&self) -> bool {
         self.ends_at > Instant::now() || self.is_closing()
+    }
+
+    /// Time for which it is still open.
+    pub(crate) fn time_left(&self) -> Duration {
+        self.ends_at.saturating_duration_since(Instant::now())
+    }
+
+    /// Resolves when it has ended.
+    pub(crate) async fn ended(&self) {
+        // Never an error: the sender is here.
+        let _ = self.has_ended.subscribe().wait_for(|ended| *ended).await;
     }
 
     /// True if a commit has begun, and may take effect.
@@ -338,11 +369,42 @@ impl Held {
         }
         self.of_all.fetch_sub(self.bytes.saturating_sub(bytes), Ordering::Relaxed);
         self.bytes = bytes;
-        self.figures.operations.store(staged.operations.len(), Ordering::Relaxed);
+        self.figures.operations.store(staged.operations.len() + staged.acks().count(), Ordering::Relaxed);
         self.figures.bytes.store(bytes, Ordering::Relaxed);
         self.staged = staged;
         Ok(())
     }
+
+    /// Number of messages for which there is still room.
+    ///
+    /// # Errors
+    /// `batch_too_large`: for none.
+    pub(crate) fn room_for_messages(&self) -> Result<usize, Error> {
+        let (count, bytes) = (self.staged.count(), self.staged.bytes());
+        staged_at_most(bytes + EACH_BYTES)?;
+        counted_at_most(count + 1)?;
+        Ok((TRANSACTION_OPERATIONS_MAX - count).min((STAGED_BYTES_MAX - bytes) / EACH_BYTES))
+    }
+
+    /// Enlists messages that were received.
+    ///
+    /// # Errors
+    /// As [`Held::replace`]; `batch_too_large`: too many operations.
+    pub(crate) fn enlist(&mut self, enlisted: Enlisted) -> Result<(), Error> {
+        let mut staged = self.staged.clone();
+        staged.enlist(enlisted);
+        counted_at_most(staged.count())?;
+        self.replace(staged)
+    }
+}
+
+/// Refuses more operations than a commit has.
+pub(crate) fn counted_at_most(count: usize) -> Result<(), Error> {
+    if count <= TRANSACTION_OPERATIONS_MAX {
+        return Ok(());
+    }
+    let (what, limit) = ("operations", TRANSACTION_OPERATIONS_MAX as u64);
+    Err(Error::BatchTooLarge { what, size: count as u64, limit })
 }
 
 /// Refuses more than one transaction may hold.

@@ -147,6 +147,11 @@ impl Calls {
         self.stop.send_replace(true);
     }
 
+    /// Ends all open transactions: no call comes any more. The messages that they have received go back.
+    pub fn end_open_transactions(&self) {
+        self.open_transactions.end_all();
+    }
+
     /// Resolves when the server stops.
     pub async fn stopping(&self) {
         // Never an error: the sender is here.

@@ -35,8 +35,8 @@ use parts::Part;
 
 pub use crate::open_transactions::{Kept, Protocol};
 pub use open::{
-    Begin, Begun, Break, Close, Closing, List, Rollback, Show, Stage, StageResult, StageResults,
-    StagedDocument, StagedOperation, close, stage,
+    Begin, Begun, Break, Close, Closing, Enlisting, List, Received, Rollback, Show, Stage, StageResult,
+    StageResults, StagedDocument, StagedOperation, close, receive, stage,
 };
 pub use operation::{KeyedGet, Operation};
 

@@ -13,7 +13,8 @@ use crate::api::{Delivered, ReceiveOptions, Sent};
 use crate::handle::Node;
 use crate::pending::{Receiving, Sending, Settling, Slice};
 use crate::receiving::PullGuard;
-use crate::shard::request::{Pull, PullReply, Request};
+use crate::shard::release;
+use crate::shard::request::{Proposal, Pull, PullReply, ReplyTo, Request};
 
 /// Upper limit of a receive's wait.
 const RECEIVE_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -92,6 +93,27 @@ impl Node {
     /// When the batch as a whole is refused.
     pub fn begin_settle(&self, namespace: NamespaceId, items: &[SettleItem<'_>]) -> Result<Settling, Error> {
         self.propose_slices(namespace, items, |items| Command::Settle { namespace, items })
+    }
+
+    /// Gives deliveries of one namespace back: their attempts do not count. Requested before the return,
+    /// ahead of what waits, and not refused when there is much to do.
+    ///
+    /// # Errors
+    /// `namespace_not_found`.
+    pub fn give_deliveries_back(
+        &self,
+        namespace: NamespaceId,
+        receipts: &[Receipt],
+    ) -> Result<Settling, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let slices = receipts.chunks(SLICE_ITEMS).map(|slice| {
+            let items: Vec<_> = slice.iter().copied().map(release).collect();
+            let settle = Command::Settle { namespace, items: &items };
+            let (sender, receiver) = oneshot::channel();
+            self.push_surely(shard, Request::Propose(Proposal::new(&settle, ReplyTo::Once(sender))));
+            Slice { items: slice.len(), proposed: Ok(receiver) }
+        });
+        Ok(Settling(slices.collect()))
     }
 
     /// Extends leases; one result per item, in order.

@@ -22,6 +22,8 @@ use crate::value::Within;
 
 /// Longest wait for a first message, in milliseconds.
 pub const WAIT_MS_MAX: u64 = 60_000;
+/// Longest time for which a transaction is open, in milliseconds: 30 minutes.
+pub const TRANSACTION_TTL_MS_MAX: u64 = 1_800_000;
 /// Largest weight of a queue.
 pub const WEIGHT_MAX: u16 = 1_000;
 
@@ -36,11 +38,18 @@ macro_rules! receive_request {
             pub max: Option<Within<1, 1_000>>,
             /// The longest wait for a first message, in milliseconds; default 0.
             pub wait_ms: Option<Within<0, WAIT_MS_MAX>>,
-            /// The leases of the messages, in milliseconds; default: those of their queues.
+            /// The leases of the messages, in milliseconds; default: those of their queues. Not in a
+            /// transaction: there they last as long as it is open.
             pub lease_ms: Option<Within<1, LEASE_MS_MAX>>,
             /// Name of the receiver, for those who look.
             #[schemars(length(max = NAME_BYTES_MAX))]
             pub consumer: Option<String>,
+            /// Id of an open transaction, whose commit acks the messages. They go back when it ends
+            /// otherwise.
+            pub transaction: Option<String>,
+            /// Begins a transaction for the messages, if there are any, which is open for so many
+            /// milliseconds; not together with `transaction`.
+            pub transaction_ttl_ms: Option<Within<1, TRANSACTION_TTL_MS_MAX>>,
             $($more)*
         }
     };
@@ -115,6 +124,10 @@ impl<'de> Visitor<'de> for ReceiveQueueVisitor {
 pub struct ReceiveAnswer {
     /// None, when the wait ended without any.
     pub messages: Vec<DeliveredMessage>,
+    /// Id of the transaction that was begun for them, which is not to be shown to others.
+    pub transaction: Option<String>,
+    /// When that transaction is rolled back unless it has ended, in milliseconds since the Unix epoch.
+    pub expires_at_ms: Option<u64>,
 }
 
 /// A message that was received. Fields that do not apply are absent.

@@ -1,21 +1,21 @@
 //! The operations that are staged in an open transaction, and the documents as it sees them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use sluice_engine::Error;
 use sluice_engine::blob::{BlobHead, MessageBlob};
 use sluice_engine::command::DocumentPut;
 use sluice_engine::documents::{DocumentCondition, DocumentVersion};
-use sluice_engine::id::NamespaceId;
+use sluice_engine::id::{NamespaceId, Receipt};
 
+use super::EACH_BYTES;
+use super::enlisted::Enlisted;
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 
-/// Bytes that an operation takes besides its texts and contents.
-const EACH_BYTES: usize = 128;
-
-/// Operations that are staged. A copy is cheap: contents are shared.
+/// Operations that are staged, and messages that are enlisted. A copy is cheap: contents are shared.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Staged {
     /// Requests as they came, of which operations are read again for the commit.
@@ -24,6 +24,10 @@ pub(crate) struct Staged {
     pub(crate) operations: Vec<Place>,
     /// The documents that it has looked at, or changes, by key.
     pub(crate) documents: BTreeMap<String, Seen>,
+    /// The messages that it has received, as the receives have given them.
+    enlisted: Vec<Arc<Enlisted>>,
+    /// Receipts that staged operations settle.
+    settled: BTreeSet<Receipt>,
 }
 
 /// A request as it came.
@@ -124,7 +128,29 @@ impl Staged {
 
     /// True if there is nothing to commit.
     pub(crate) fn is_empty(&self) -> bool {
-        self.operations.is_empty() && self.documents.is_empty()
+        self.operations.is_empty() && self.documents.is_empty() && self.enlisted.is_empty()
+    }
+
+    /// Enlists messages that were received.
+    pub(crate) fn enlist(&mut self, enlisted: Enlisted) {
+        self.enlisted.push(Arc::new(enlisted));
+    }
+
+    /// The messages that it has received, as the receives have given them.
+    pub(crate) fn enlisted(&self) -> &[Arc<Enlisted>] {
+        &self.enlisted
+    }
+
+    /// Receipts of the messages that its commit acks: those that it has received, and settles by no staged
+    /// operation.
+    pub(crate) fn acks(&self) -> impl Iterator<Item = Receipt> + '_ {
+        let receipts = self.enlisted.iter().flat_map(|enlisted| enlisted.receipts());
+        receipts.filter(|receipt| !self.settled.contains(receipt)).copied()
+    }
+
+    /// Notes that a staged operation settles a delivery.
+    pub(crate) fn settle(&mut self, receipt: Receipt) {
+        self.settled.insert(receipt);
     }
 
     /// Memory of all of it, in bytes.
@@ -138,13 +164,15 @@ impl Staged {
             Place::Request { shown, .. } => shown.bytes() + EACH_BYTES,
             Place::Document(_) => EACH_BYTES,
         });
-        requests + documents.sum::<usize>() + operations.sum::<usize>()
+        let messages: usize = self.enlisted.iter().map(|enlisted| enlisted.receipts().len()).sum();
+        requests + documents.sum::<usize>() + operations.sum::<usize>() + messages * EACH_BYTES
     }
 
-    /// Number of operations that its commit has: also those that check what was only read.
+    /// Number of operations that its commit has: also those that check what was only read, and acks of
+    /// messages that it has received.
     pub(crate) fn count(&self) -> usize {
         let is_given = |place: &&Place| matches!(place, Place::Request { .. });
-        self.operations.iter().filter(is_given).count() + self.documents.len()
+        self.operations.iter().filter(is_given).count() + self.documents.len() + self.acks().count()
     }
 
     /// Keeps a request, of which operations were staged as the next one.
@@ -165,7 +193,7 @@ impl Staged {
     }
 
     /// The operations in their order, for those who look, and how many bytes a document that they write has.
-    /// Those that check what was only read are the last.
+    /// Behind them are those that check what was only read, and the messages that it has received.
     pub(crate) fn shown(&self) -> impl Iterator<Item = (Shown, Option<usize>)> + '_ {
         let of_document = |key: &String| {
             let change = self.documents.get(key).and_then(|seen| seen.change.as_ref());
@@ -183,7 +211,10 @@ impl Staged {
         let is_read = |key: &&String| {
             !self.operations.iter().any(|place| matches!(place, Place::Document(of) if of == *key))
         };
-        staged.chain(self.documents.keys().filter(is_read).map(of_document))
+        let received =
+            |receipt: Receipt| (Shown { name: "receive", about: vec![receipt.id.to_string()] }, None);
+        let read = self.documents.keys().filter(is_read).map(of_document);
+        staged.chain(read).chain(self.acks().map(received))
     }
 
     /// The document of a key, as it is seen.

@@ -11,7 +11,9 @@ impl Operation {
     /// True if it can be called over a session, where nothing is audited.
     pub fn is_called_over_sessions(self) -> bool {
         let is_work = matches!(self.right(), Right::Coordinate | Right::Read | Right::Result);
-        (is_work && self.kind() == Kind::Unary) || self.topic() == "transactions"
+        // Receives may be a part of a transaction.
+        let is_transaction = self.topic() == "transactions" || self == Operation::ReceiveMany;
+        (is_work && self.kind() == Kind::Unary) || is_transaction
     }
 
     /// The operation's name in metrics, the API description and the audit log.

@@ -18,8 +18,13 @@ pub(super) fn encode(output: usize, answer: &Answer) -> Result<Vec<u8>, serde_js
     let mut out = Vec::new();
     match answer {
         Answer::Sent { sent, .. } => send_response(&mut out, sent),
-        Answer::Delivered(messages) => {
-            messages.iter().for_each(|message| put_message(&mut out, 1, |out| delivered(out, message)));
+        Answer::Delivered(messages) => receive_response(&mut out, messages),
+        Answer::Received(received) => {
+            receive_response(&mut out, &received.messages);
+            if let Some(begun) = &received.begun {
+                put_bytes(&mut out, 2, begun.transaction().as_bytes());
+                put_number(&mut out, 3, begun.expires_at_ms());
+            }
         }
         Answer::Settled { results, .. } => {
             results.iter().for_each(|result| put_message(&mut out, 1, |out| item_result(out, result)));
@@ -35,6 +40,11 @@ pub(super) fn encode(output: usize, answer: &Answer) -> Result<Vec<u8>, serde_js
 /// `SendResponse`.
 fn send_response(out: &mut Vec<u8>, sent: &Sent) {
     sent_messages(out, 1, sent);
+}
+
+/// `ReceiveResponse`.
+fn receive_response(out: &mut Vec<u8>, messages: &[Delivered]) {
+    messages.iter().for_each(|message| put_message(out, 1, |out| delivered(out, message)));
 }
 
 /// Writes ids, `duplicate` and `duplicates`, under this number and the two behind it.

@@ -23,7 +23,7 @@ use sluice_calls::hot::receive::Room;
 use sluice_calls::hot::{Delivered, Sent};
 use sluice_calls::operation::Hot;
 use sluice_calls::schedules::Schedule;
-use sluice_calls::transactions::{Committed, StageResults};
+use sluice_calls::transactions::{Committed, Received, StageResults};
 use sluice_calls::unary::Done;
 use sluice_calls::{CallError, Permit};
 use sluice_engine::Error;
@@ -50,6 +50,8 @@ pub(crate) enum Answer {
     Sent { sent: Sent, is_list: bool },
     /// The messages that were received.
     Delivered(Vec<Delivered>),
+    /// The messages that were received in a transaction.
+    Received(Box<Received>),
     /// The result of each item, in the order of the request, which was a list, or one item.
     Settled { results: Vec<Result<(), Error>>, is_list: bool },
     /// The group that was sent.

@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sluice_calls::access::Right;
-use sluice_calls::hot::receive::{Receive, Room, WAIT_MS_MAX, WEIGHT_MAX, check_consumer, done};
+use sluice_calls::hot::receive::{
+    Receive, Room, TRANSACTION_TTL_MS_MAX, WAIT_MS_MAX, WEIGHT_MAX, check_consumer, done,
+};
 use sluice_calls::hot::{Cleared, Delivered};
-use sluice_calls::standing::Waited;
+use sluice_calls::standing::{Standing, Waited};
+use sluice_calls::transactions::{self, Enlisting};
 use sluice_calls::{CallError, Permit};
 use sluice_engine::limits::{LEASE_MS_MAX, RECEIVE_QUEUES_MAX};
 
@@ -16,9 +19,11 @@ use crate::hot::source::{Form, Source};
 use sluice_calls::fault::{Fault, Read};
 
 /// Fields of a receive from the queue in the path.
-pub(crate) const RECEIVE_FIELDS: &[&str] = &["max", "wait_ms", "lease_ms", "consumer"];
+pub(crate) const RECEIVE_FIELDS: &[&str] =
+    &["max", "wait_ms", "lease_ms", "consumer", "transaction", "transaction_ttl_ms"];
 /// Fields of a receive from several queues.
-pub(crate) const RECEIVE_MANY_FIELDS: &[&str] = &["max", "wait_ms", "lease_ms", "consumer", "queues"];
+pub(crate) const RECEIVE_MANY_FIELDS: &[&str] =
+    &["max", "wait_ms", "lease_ms", "consumer", "transaction", "transaction_ttl_ms", "queues"];
 /// Fields of a queue with its weight.
 pub(crate) const WEIGHTED_FIELDS: &[&str] = &["name", "weight"];
 
@@ -29,6 +34,8 @@ pub(crate) struct Terms<'a> {
     pub(crate) wait_ms: u64,
     pub(crate) lease_ms: u64,
     consumer: Option<Text<'a>>,
+    transaction: Option<Text<'a>>,
+    transaction_ttl_ms: Option<u64>,
     queues: Vec<(Text<'a>, Option<u16>)>,
     scratch: String,
 }
@@ -41,8 +48,7 @@ pub(super) async fn receive<'b>(
 ) -> Result<Answer, CallError> {
     let terms = Terms::read(source, RECEIVE_FIELDS, permit.calls().limits().receive_messages)?;
     let cleared = permit.cleared_by_name()?;
-    let delivered = take(cleared, room, &terms, &[(permit.name(), 0)], terms.consumer()).await?;
-    Ok(Answer::Delivered(delivered))
+    answer(cleared, room, &terms, &[(permit.name(), 0)]).await
 }
 
 /// Takes messages from several queues.
@@ -54,7 +60,23 @@ pub(super) async fn receive_many<'b>(
     let terms = Terms::read(source, RECEIVE_MANY_FIELDS, permit.calls().limits().receive_messages)?;
     let queues = terms.queues()?;
     let cleared = permit.cleared_queues(queues.iter().map(|(queue, _)| *queue))?;
-    Ok(Answer::Delivered(take(cleared, room, &terms, &queues, terms.consumer()).await?))
+    answer(cleared, room, &terms, &queues).await
+}
+
+/// Receives in the transaction that a request names, or in none.
+async fn answer(
+    cleared: Cleared<'_>,
+    room: Arc<dyn Room>,
+    terms: &Terms<'_>,
+    queues: &[(&str, u16)],
+) -> Result<Answer, CallError> {
+    let Some(enlisting) = terms.enlisting()? else {
+        return Ok(Answer::Delivered(take(cleared, room, terms, queues, terms.consumer()).await?));
+    };
+    let request = terms.receive(queues, terms.consumer(), room);
+    let waiting = terms.standing(cleared.permit(), queues);
+    let received = transactions::receive(cleared, enlisting, request, waiting).await?;
+    Ok(Answer::Received(Box::new(received)))
 }
 
 /// Receives. Nothing is detached: a client that goes away drops the wait, and the node gives back what was on
@@ -68,15 +90,22 @@ pub(crate) async fn take(
 ) -> Result<Vec<Delivered>, CallError> {
     let permit = cleared.permit();
     let receiving = cleared.begin_receive(terms.receive(queues, consumer, room))?;
-    let names = || Waited::queues(queues.iter().map(|(name, _)| *name));
-    let standing = (terms.wait_ms > 0).then(|| permit.standing(Right::Receive, names));
-    done(receiving, standing, permit.stopping()).await
+    done(receiving, terms.standing(permit, queues), permit.stopping()).await
 }
 
 impl<'a> Terms<'a> {
     /// The terms of a receive that says nothing else.
     pub(crate) fn new(max: u32, wait_ms: u64, lease_ms: u64) -> Terms<'a> {
-        Terms { max, wait_ms, lease_ms, consumer: None, queues: Vec::new(), scratch: String::new() }
+        Terms {
+            max,
+            wait_ms,
+            lease_ms,
+            consumer: None,
+            transaction: None,
+            transaction_ttl_ms: None,
+            queues: Vec::new(),
+            scratch: String::new(),
+        }
     }
 
     /// Reads a body with fields among `allowed`; it may be empty.
@@ -99,6 +128,10 @@ impl<'a> Terms<'a> {
                     check_consumer(text.get(reader.scratch()))?;
                     terms.consumer = Some(text);
                 }
+                "transaction" => terms.transaction = Some(reader.string()?),
+                "transaction_ttl_ms" => {
+                    terms.transaction_ttl_ms = Some(reader.integer(1, TRANSACTION_TTL_MS_MAX)?);
+                }
                 "queues" => reader.array(|reader, _| {
                     let queue = read_queue(reader)?;
                     if terms.queues.len() == RECEIVE_QUEUES_MAX {
@@ -113,6 +146,12 @@ impl<'a> Terms<'a> {
         })?;
         terms.scratch = reader.finish()?;
         Ok(terms)
+    }
+
+    /// The standing of a caller that waits.
+    fn standing(&self, permit: &Permit<'_>, queues: &[(&str, u16)]) -> Option<Standing> {
+        let names = || Waited::queues(queues.iter().map(|(name, _)| *name));
+        (self.wait_ms > 0).then(|| permit.standing(Right::Receive, names))
     }
 
     /// The receive of messages of these queues.
@@ -130,6 +169,21 @@ impl<'a> Terms<'a> {
             consumer,
             room: Some(room),
         }
+    }
+
+    /// The transaction that the messages are received in.
+    pub(crate) fn enlisting(&self) -> Read<Option<Enlisting<'_>>> {
+        let enlisting = match (self.transaction, self.transaction_ttl_ms) {
+            (None, None) => return Ok(None),
+            (Some(_), Some(_)) => return Err(Fault::conflict("transaction", "transaction_ttl_ms")),
+            (Some(id), None) => Enlisting::In(id.get(&self.scratch)),
+            (None, Some(ttl_ms)) => Enlisting::Begin(ttl_ms),
+        };
+        if self.lease_ms > 0 {
+            let reason = "leave it out: in a transaction leases last as long as it is open";
+            return Err(Fault::new("conflicting_fields", reason).inside("lease_ms"));
+        }
+        Ok(Some(enlisting))
     }
 
     pub(crate) fn consumer(&self) -> &str {

@@ -3,6 +3,7 @@
 use http::StatusCode;
 use sluice_calls::CallError;
 use sluice_calls::hot::{Delivered, Sent};
+use sluice_calls::transactions::Begun;
 use sluice_calls::unary::Done;
 use sluice_engine::{Error, MessageId};
 
@@ -19,6 +20,9 @@ pub(crate) fn answer(answer: Answer) -> Result<Json, CallError> {
     match answer {
         Answer::Sent { sent: stored, is_list } => Ok(sent(&stored, is_list)),
         Answer::Delivered(messages) => Ok(delivered(&messages)),
+        Answer::Received(received) => {
+            Ok(Json::new(StatusCode::OK, encode(&received.messages, received.begun.as_ref())))
+        }
         Answer::Settled { results, is_list } => settled(results, is_list),
         Answer::Group(group) => Ok(sent_group(&group)),
         Answer::Schedule(done) => Json::of(&done),
@@ -79,10 +83,11 @@ pub(crate) fn settled(done: Vec<Result<(), Error>>, is_list: bool) -> Result<Jso
 
 /// `{"messages"}`
 pub(crate) fn delivered(delivered: &[Delivered]) -> Json {
-    Json::new(StatusCode::OK, encode(delivered))
+    Json::new(StatusCode::OK, encode(delivered, None))
 }
 
-fn encode(delivered: &[Delivered]) -> Vec<u8> {
+/// `begun`: the transaction that was begun for the messages.
+fn encode(delivered: &[Delivered], begun: Option<&Begun>) -> Vec<u8> {
     let checkpoint = |message: &Delivered| Some(message.details.as_ref()?.checkpoint.as_ref()?.len());
     let bytes = |message: &Delivered| message.blob.len() + checkpoint(message).unwrap_or(0);
     let blobs: usize = delivered.iter().map(bytes).sum();
@@ -92,6 +97,10 @@ fn encode(delivered: &[Delivered]) -> Vec<u8> {
         o.list("messages", delivered, |out, message| {
             object(out, |o| write_delivered(o, message));
         });
+        if let Some(begun) = begun {
+            o.ascii("transaction", begun.transaction().as_bytes());
+            o.number("expires_at_ms", begun.expires_at_ms());
+        }
     });
     out
 }

@@ -75,6 +75,7 @@ pub(crate) async fn serve<S: Service>(
     let drained = timeout(grace, async { while connections.join_next().await.is_some() {} }).await;
     let connections_cut = if drained.is_ok() { 0 } else { connections.len() };
     connections.shutdown().await;
+    context.calls.end_open_transactions();
     if timeout(ACTS_GRACE, context.acts.ended()).await.is_err() {
         tracing::error!(
             "administrative acts are not finished after {ACTS_GRACE:?}: the audit log may lack them"

@@ -1002,12 +1002,20 @@ pub struct ReceiveRequest {
     /// How long to wait for the first message, 0 to 60,000; default 0.
     #[prost(uint64, optional, tag = "4")]
     pub wait_ms: ::core::option::Option<u64>,
-    /// Lease, 1 to 43,200,000; default: each queue's.
+    /// Lease, 1 to 43,200,000; default: each queue's. Not in a transaction: there it lasts as long as that is
+    /// open.
     #[prost(uint64, optional, tag = "5")]
     pub lease_ms: ::core::option::Option<u64>,
     /// Name of the consumer, shown in lists; up to 128 bytes.
     #[prost(bytes = "bytes", optional, tag = "6")]
     pub consumer: ::core::option::Option<::prost::bytes::Bytes>,
+    /// An open transaction, whose commit acks the messages. They go back when it ends otherwise.
+    #[prost(bytes = "bytes", optional, tag = "7")]
+    pub transaction: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Begins a transaction for the messages, if there are any, which is open for so long, 1 to 1,800,000; not
+    /// together with `transaction`.
+    #[prost(uint64, optional, tag = "8")]
+    pub transaction_ttl_ms: ::core::option::Option<u64>,
 }
 /// A queue to receive from.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1023,6 +1031,12 @@ pub struct ReceiveResponse {
     /// Empty if none came. At most 16 MiB of payloads, but at least one message.
     #[prost(message, repeated, tag = "1")]
     pub messages: ::prost::alloc::vec::Vec<Delivered>,
+    /// The transaction that was begun for them, which is not to be shown to others.
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub transaction: ::core::option::Option<::prost::bytes::Bytes>,
+    /// When that is rolled back unless it has ended, in milliseconds since the Unix epoch.
+    #[prost(uint64, optional, tag = "3")]
+    pub expires_at_ms: ::core::option::Option<u64>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SettleRequest {

@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
-use sluice_engine::command::{Command, DocumentCheck, DocumentDelete, DocumentPut, Transaction as Whole};
+use sluice_engine::command::{
+    Command, DocumentCheck, DocumentDelete, DocumentPut, SettleItem, Settlement, Transaction as Whole,
+};
 use sluice_engine::documents::DocumentCondition;
 use sluice_engine::documents::DocumentTerms;
-use sluice_engine::id::NamespaceId;
+use sluice_engine::id::{NamespaceId, Receipt};
 use sluice_engine::transactions::OperationDone;
 use sluice_node::Refused;
 use tokio::sync::OwnedMutexGuard;
 
 use super::super::{Committed, Given, Operation, clear, command};
-use super::{allow_some, lock_named};
+use super::{allow_some, give_back, lock_open};
 use crate::access::Right;
 use crate::codes::find;
 use crate::digest::request_digest;
@@ -45,7 +47,7 @@ pub enum Close {
 /// `transaction_lost`.
 pub async fn close(permit: &Permit<'_>) -> Result<Close, CallError> {
     allow_some(permit)?;
-    match lock_named(permit).await {
+    match lock_open(permit, permit.name()).await {
         Ok((open, held)) => Ok(Close::Open(Closing { open, held })),
         Err(error) => {
             let (key, digest) = outcome_key(permit, permit.name());
@@ -67,7 +69,8 @@ fn outcome_key(permit: &Permit<'_>, id: &str) -> (Vec<u8>, u64) {
     (["\0", id].concat().into_bytes(), digest[0])
 }
 
-/// The answer to a commit: of each operation, but for checks.
+/// The answer to a commit: of each operation, but for checks. Acks of messages that it has received are the
+/// last.
 fn committed(operations: &[OperationDone], duplicate: bool) -> Committed {
     let is_told = |done: &&OperationDone| !matches!(done, OperationDone::Checked);
     let results = operations.iter().filter(is_told).map(Into::into).collect();
@@ -92,12 +95,21 @@ impl Closing {
         read: &[Vec<Operation<'_>>],
     ) -> Result<Committed, CallError> {
         let requested = requested(&self.held.staged, read)?;
+        let staged = &self.held.staged;
         clear(permit, &requested).await?;
-        allow_documents(permit, &self.held.staged)?;
+        permit.allow_messages(Right::Receive, staged.acks().map(|receipt| receipt.id)).await?;
+        allow_documents(permit, staged)?;
         let done = self.outcome(permit, &requested).await;
         match &done {
             Err(error) if may_go_better(error) => self.open.set_closing(false),
-            Ok(_) | Err(_) => permit.calls().open_transactions().end(&self.open.id),
+            Ok(_) => {
+                staged.enlisted().iter().for_each(|enlisted| enlisted.set_settled());
+                permit.calls().open_transactions().end(&self.open.id);
+            }
+            Err(_) => {
+                permit.calls().open_transactions().end(&self.open.id);
+                give_back(staged).await;
+            }
         }
         done
     }
@@ -152,11 +164,17 @@ impl Closing {
             commands.push(one);
         }
         commands.extend(documents.into_values());
+        let acks: Vec<SettleItem<'_>> = staged.acks().map(ack).collect();
+        commands.extend(acks.chunks(1).map(|items| Command::Settle { namespace, items }));
         let (key, request_digest) = outcome_key(permit, &self.open.id);
         let whole = Whole { namespace, idempotency_key: &key, request_digest, operations: &commands };
         let committing = permit.node().begin_commit(whole).map_err(|error| told(error.into(), &names))?;
         Ok(InFlight { committing, names })
     }
+}
+
+fn ack(receipt: Receipt) -> SettleItem<'static> {
+    SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None }
 }
 
 /// True for a refusal after which the same commit may be done: nothing in it is to blame. Where the outcome

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::led;
+use super::{led, roll_back};
 use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::hot::AT_MS_EXAMPLE;
@@ -58,9 +58,10 @@ impl Whole for Transaction {
 #[schemars(rename = "StagedOperation")]
 pub struct StagedOperation {
     /// `send`, `settle`, `put`, `delete`, `check`, `attach`, `delete_attachment`, `acquire` or `release`; a
-    /// patch is a put by then.
+    /// patch is a put by then. `receive`: a message that was received, which the commit acks.
     operation: String,
-    /// The queue of a send, the id of the message that is settled, or keys; empty of a release.
+    /// The queue of a send, the id of the message that is settled or was received, or keys; empty of a
+    /// release.
     about: Vec<String>,
     /// Length of the content that a put writes, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -157,9 +158,8 @@ impl Unary for Break {
         let all = permit.calls().open_transactions();
         let open = all.named(led(permit).await?, permit.name())?;
         // A commit that has begun is waited for.
-        let _held = open.lock(all).await?;
-        open.expect_no_commit()?;
-        all.end(&open.id);
+        let held = open.lock(all).await?;
+        roll_back(permit, &open, &held.staged).await?;
         Ok(Nothing {}.into())
     }
 }

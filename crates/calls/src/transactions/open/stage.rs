@@ -8,16 +8,15 @@ use sluice_engine::Error;
 use sluice_engine::command::{Command, DocumentCheck, DocumentPut};
 use sluice_engine::documents::{DocumentVersion, DocumentView};
 use sluice_engine::id::NamespaceId;
-use sluice_engine::limits::TRANSACTION_OPERATIONS_MAX;
 
 use super::super::{Given, Operation, OperationRequest, clear, command, key_of};
-use super::lock_named;
+use super::lock_open;
 use crate::attachments::{KeyedAttach, KeyedDetach};
 use crate::documents::patch::{KeyedPatch, patched};
 use crate::documents::{KeyedCheck, KeyedDelete, KeyedPut, read_key, text_bytes};
 use crate::error::CallError;
 use crate::fault::Fault;
-use crate::open_transactions::{Change, Kept, Shown, Staged, staged_at_most};
+use crate::open_transactions::{Change, Kept, Shown, Staged, counted_at_most, staged_at_most};
 use crate::payload::{Content, Headers, Octets, Text};
 use crate::permit::Permit;
 
@@ -90,7 +89,7 @@ pub async fn stage(
 ) -> Result<StageResults, CallError> {
     clear(permit, operations).await?;
     let namespace = permit.namespace_id()?;
-    let (open, mut held) = lock_named(permit).await?;
+    let (open, mut held) = lock_open(permit, permit.name()).await?;
     open.expect_no_commit()?;
     let staged = held.staged.clone();
     let mut staging = Staging { permit, namespace, staged, is_request_kept: false, answer_bytes: 0 };
@@ -100,10 +99,7 @@ pub async fn stage(
         results.push(result.map_err(|error| error.at_operation(at, operation.name()))?);
     }
     let Staging { mut staged, is_request_kept, .. } = staging;
-    if staged.count() > TRANSACTION_OPERATIONS_MAX {
-        let (what, limit) = ("operations", TRANSACTION_OPERATIONS_MAX as u64);
-        return Err(Error::BatchTooLarge { what, size: staged.count() as u64, limit }.into());
-    }
+    counted_at_most(staged.count())?;
     if is_request_kept {
         staged.keep(request)?;
     }
@@ -133,6 +129,9 @@ impl Staging<'_, '_> {
             | Operation::Release(_) => {
                 self.check_alone(operation)?;
                 self.staged.stage(at, shown(operation));
+                if let Operation::Settle(item) = operation {
+                    self.staged.settle(item.receipt);
+                }
                 self.is_request_kept = true;
             }
             Operation::Get(get) => return self.get(key_of(get.key.as_ref())?).await,

@@ -216,6 +216,10 @@ impl<'a> HotCall<'a> {
         let cleared = permit.cleared_by_name().ok()?;
         let context = Arc::clone(&self.hot.context);
         let terms = Terms::read(self.json()?, RECEIVE_FIELDS, self.limits().receive_messages).ok()?;
+        // Transactions have more to them.
+        if !matches!(terms.enlisting(), Ok(None)) {
+            return None;
+        }
         self.counts()?;
         let queues = [(&*self.captured.name, 0)];
         let receiving = cleared.begin_receive(terms.receive(

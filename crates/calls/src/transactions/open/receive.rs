@@ -1,0 +1,239 @@
+//! Receives in an open transaction: its commit acks what they have received. The leases last as long as the
+//! transaction, so that nothing has to renew them.
+
+use std::time::Duration;
+
+use sluice_engine::limits::TRANSACTION_OPERATIONS_MAX;
+
+use super::{Begun, allow_some, led, lock_open};
+use crate::error::CallError;
+use crate::hot::receive::{Receive, done};
+use crate::hot::{Cleared, Delivered};
+use crate::open_transactions::{Enlisted, lost};
+use crate::permit::Permit;
+use crate::standing::Standing;
+
+/// Time for which leases last beyond the end of the transaction, in milliseconds: then the messages are given
+/// back, and the end of a lease would count as an attempt.
+const LEASE_BEYOND_MS: u64 = 5_000;
+
+/// The transaction that a receive belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Enlisting<'a> {
+    /// The open transaction with this id.
+    In(&'a str),
+    /// One that is begun when there are messages, and is open for so many milliseconds from then on.
+    Begin(u64),
+}
+
+/// Messages that were received in a transaction.
+#[derive(Debug)]
+pub struct Received {
+    /// None, when the wait ended without any.
+    pub messages: Vec<Delivered>,
+    /// The transaction that was begun for them.
+    pub begun: Option<Begun>,
+}
+
+/// Receives messages, which are in the hands of a transaction from then on.
+///
+/// # Errors
+/// `transaction_lost`: it has ended, also while this has waited. `wrong_state`: a commit of it may take
+/// effect. `batch_too_large`: it has no room for more. Those of a receive, and of the begin of a transaction.
+pub async fn receive(
+    cleared: Cleared<'_>,
+    enlisting: Enlisting<'_>,
+    receive: Receive<'_>,
+    waiting: Option<Standing>,
+) -> Result<Received, CallError> {
+    allow_some(cleared.permit())?;
+    match enlisting {
+        Enlisting::In(id) => {
+            let messages = receive_in(cleared, id, receive, waiting).await?;
+            Ok(Received { messages, begun: None })
+        }
+        Enlisting::Begin(ttl_ms) => receive_and_begin(cleared, ttl_ms, receive, waiting).await,
+    }
+}
+
+/// Receives in a transaction that is open. Other calls may work on it during the wait.
+async fn receive_in(
+    cleared: Cleared<'_>,
+    id: &str,
+    receive: Receive<'_>,
+    waiting: Option<Standing>,
+) -> Result<Vec<Delivered>, CallError> {
+    let permit = cleared.permit();
+    let (open, held) = lock_open(permit, id).await?;
+    open.expect_no_commit()?;
+    let max_messages = receive.max_messages.min(held.room_for_messages()? as u32);
+    drop(held);
+    let lease_ms = lease_ms(open.time_left());
+    let receiving = cleared.begin_receive(Receive { max_messages, lease_ms, ..receive })?;
+    let messages = tokio::select! {
+        biased;
+        () = open.ended() => return Err(lost(id)),
+        messages = done(receiving, waiting, permit.stopping()) => messages?,
+    };
+    if let Some(enlisted) = enlisted(permit, &messages)? {
+        let mut held = open.lock(permit.calls().open_transactions()).await?;
+        open.expect_led(led(permit).await?)?;
+        open.expect_no_commit()?;
+        held.enlist(enlisted)?;
+    }
+    Ok(messages)
+}
+
+/// Receives, and begins a transaction for the messages.
+async fn receive_and_begin(
+    cleared: Cleared<'_>,
+    ttl_ms: u64,
+    receive: Receive<'_>,
+    waiting: Option<Standing>,
+) -> Result<Received, CallError> {
+    let (permit, ttl) = (cleared.permit(), Duration::from_millis(ttl_ms));
+    let max_messages = receive.max_messages.min(TRANSACTION_OPERATIONS_MAX as u32);
+    let receiving = cleared.begin_receive(Receive { max_messages, lease_ms: lease_ms(ttl), ..receive })?;
+    let messages = done(receiving, waiting, permit.stopping()).await?;
+    let Some(enlisted) = enlisted(permit, &messages)? else { return Ok(Received { messages, begun: None }) };
+    let all = permit.calls().open_transactions();
+    let open = all.begin(led(permit).await?, ttl, permit.caller().name())?;
+    if let Err(error) = open.lock(all).await?.enlist(enlisted) {
+        all.end(&open.id);
+        return Err(error.into());
+    }
+    Ok(Received { messages, begun: Some(Begun::of(&open)) })
+}
+
+/// Takes messages that were received, if there are any. Until a transaction has them, they go back when the
+/// call ends.
+fn enlisted(permit: &Permit<'_>, messages: &[Delivered]) -> Result<Option<Enlisted>, CallError> {
+    if messages.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Enlisted::new(permit.node(), permit.namespace_id()?, messages)))
+}
+
+/// The leases of messages that a transaction receives which is open for so long.
+fn lease_ms(open_for: Duration) -> u64 {
+    open_for.as_millis() as u64 + LEASE_BEYOND_MS
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{Future, poll_fn};
+    use std::pin::{Pin, pin};
+    use std::task::Poll;
+
+    use super::*;
+    use crate::call::Unary as _;
+    use crate::operation::Operation as Name;
+    use crate::testing::Open as Server;
+    use crate::transactions::{Begin, Close, Rollback, close};
+
+    const QUEUES: &[(&str, u16)] = &[("q", 0)];
+
+    fn one(wait: Duration) -> Receive<'static> {
+        Receive { queues: QUEUES, max_messages: 1, lease_ms: 0, wait, consumer: "", room: None }
+    }
+
+    async fn begin(server: &Server) -> String {
+        let begun = Begin::default().run(&server.permit(Name::TransactionBegin, "")).await.unwrap();
+        begun.answer.transaction
+    }
+
+    async fn received(server: &Server, id: &str, wait: Duration) -> Result<Vec<Delivered>, CallError> {
+        let cleared = server.permit(Name::Receive, "q").cleared_by_name().unwrap();
+        Ok(receive(cleared, Enlisting::In(id), one(wait), None).await?.messages)
+    }
+
+    async fn roll_back(server: &Server, id: &str) {
+        Rollback {}.run(&server.permit(Name::TransactionRollback, id)).await.unwrap();
+    }
+
+    /// The attempt of a delivery outside of transactions, which is given back. It waits a while.
+    async fn attempt(server: &Server) -> Option<u16> {
+        let permit = server.permit(Name::Receive, "q");
+        let cleared = permit.cleared_by_name().unwrap();
+        let receiving = cleared.begin_receive(one(Duration::from_secs(5))).unwrap();
+        let delivery = receiving.done().await.unwrap().first()?.delivery;
+        let back =
+            server.node().give_deliveries_back(permit.namespace_id().unwrap(), &[delivery.receipt]).unwrap();
+        assert_eq!(back.done().await.unwrap(), [Ok(())]);
+        Some(delivery.attempt)
+    }
+
+    /// Polls a call once; true: it has not ended.
+    async fn is_pending<T>(call: &mut Pin<&mut impl Future<Output = T>>) -> bool {
+        poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_pending())).await
+    }
+
+    /// Polls a call for a while, in which it does not end.
+    async fn wait<T>(call: &mut Pin<&mut impl Future<Output = T>>) {
+        for _ in 0..100 {
+            assert!(is_pending(call).await);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_given_back_is_there_when_the_rollback_is_answered() {
+        let server = Server::new();
+        server.send("q", b"x").await;
+        for _ in 0..20 {
+            let id = begin(&server).await;
+            let messages = received(&server, &id, Duration::ZERO).await.unwrap();
+            assert_eq!(messages[0].delivery.attempt, 1);
+            roll_back(&server, &id).await;
+        }
+        assert_eq!(attempt(&server).await, Some(1));
+    }
+
+    #[tokio::test]
+    async fn a_receive_whose_caller_is_gone_leaves_nothing_with_its_transaction() {
+        let server = Server::new();
+        let id = begin(&server).await;
+        {
+            let mut call = pin!(received(&server, &id, Duration::from_secs(5)));
+            wait(&mut call).await;
+        }
+        server.send("q", b"x").await;
+        assert_eq!(attempt(&server).await, Some(1));
+        assert_eq!(received(&server, &id, Duration::ZERO).await.unwrap().len(), 1);
+        roll_back(&server, &id).await;
+    }
+
+    #[tokio::test]
+    async fn what_comes_while_its_transaction_ends_goes_back() {
+        let server = Server::new();
+        for way in ["rollback", "end"] {
+            let id = begin(&server).await;
+            let all = server.calls().open_transactions();
+            let mut call = pin!(received(&server, &id, Duration::from_secs(5)));
+            assert!(is_pending(&mut call).await);
+            // A call works on the transaction when the message comes.
+            let permit = server.permit(Name::TransactionClose, &id);
+            let (open, held) = tokio::select! {
+                biased;
+                locked = lock_open(&permit, &id) => locked.unwrap(),
+                _ = &mut call => panic!("there is nothing to receive"),
+            };
+            server.send("q", b"x").await;
+            wait(&mut call).await;
+            match way {
+                "rollback" => super::super::roll_back(&permit, &open, &held.staged).await.unwrap(),
+                _ => all.end(&id),
+            }
+            drop(held);
+            assert_eq!(call.await.unwrap_err().code(), "transaction_lost");
+            assert_eq!(attempt(&server).await, Some(1), "{way}");
+            let id = begin(&server).await;
+            assert_eq!(received(&server, &id, Duration::from_secs(5)).await.unwrap().len(), 1);
+            let Close::Open(closing) = close(&server.permit(Name::TransactionClose, &id)).await.unwrap()
+            else {
+                panic!("committed before")
+            };
+            closing.commit(&server.permit(Name::TransactionClose, &id), &[]).await.unwrap();
+        }
+    }
+}
