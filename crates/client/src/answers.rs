@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::base64;
 use crate::error::ClientError;
 use crate::json::{Read, Reader};
+use crate::transactions::Begun;
 use crate::types::{ErrorBody, not_understood};
 
 /// Bytes that a delivered message takes in an answer, at least: for the room of the list.
@@ -153,6 +154,13 @@ pub struct ReceivedBody(pub(crate) Bytes);
 impl ReceivedBody {
     /// Decodes the messages, borrowed from the answer.
     pub fn decode(&self) -> Result<Vec<DeliveredRef<'_>>, ClientError> {
+        Ok(self.decode_enlisted()?.0)
+    }
+
+    /// Decodes the messages, and the transaction that was begun for them: see [`Client::receive_and_begin`].
+    ///
+    /// [`Client::receive_and_begin`]: crate::Client::receive_and_begin
+    pub fn decode_enlisted(&self) -> Result<(Vec<DeliveredRef<'_>>, Option<Begun>), ClientError> {
         understood(read_received(&self.0))
     }
 
@@ -263,20 +271,23 @@ fn read_sent(body: &[u8]) -> Read<SentIds<'_>> {
     Ok(SentIds { ids, duplicate: duplicate.unwrap_or(false), duplicates: duplicates.unwrap_or_default() })
 }
 
-fn read_received(body: &[u8]) -> Read<Vec<DeliveredRef<'_>>> {
+fn read_received(body: &[u8]) -> Read<(Vec<DeliveredRef<'_>>, Option<Begun>)> {
     let mut reader = Reader::new(body)?;
-    let mut messages = None;
+    let (mut messages, mut transaction, mut expires_at_ms) = (None, None, None);
     reader.object(|reader, name| match name {
         "messages" => reader.field(&mut messages, |reader| {
             let mut list = Vec::with_capacity(body.len() / DELIVERED_BYTES);
             reader.array(|reader| read_delivered(reader).map(|message| list.push(message)))?;
             Ok(list)
         }),
+        "transaction" => reader.field(&mut transaction, |reader| Ok(reader.string()?.into_owned())),
+        "expires_at_ms" => reader.field(&mut expires_at_ms, Reader::integer),
         _ => reader.skip().map(drop),
     })?;
     let messages = reader.required(messages, "messages")?;
     reader.finish()?;
-    Ok(messages)
+    let begun = transaction.zip(expires_at_ms);
+    Ok((messages, begun.map(|(transaction, expires_at_ms)| Begun { transaction, expires_at_ms })))
 }
 
 fn read_delivered<'a>(reader: &mut Reader<'a>) -> Read<DeliveredRef<'a>> {

@@ -154,8 +154,19 @@ fn in_base64(key: &str, octets: &[u8], out: &mut String) {
     out.push('"');
 }
 
+/// The transaction that messages are received in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Enlisting<'a> {
+    /// None.
+    Apart,
+    /// An open one.
+    In(&'a str),
+    /// One that is begun for them, and is open for so long.
+    Begin(Duration),
+}
+
 /// The body of a receive; the queues go into it unless the path names the only one.
-pub(crate) fn receive(receive: &Receive, with_queues: bool) -> String {
+pub(crate) fn receive(receive: &Receive, with_queues: bool, enlisting: Enlisting<'_>) -> String {
     let mut out = String::with_capacity(96);
     number("{\"max\":", u64::from(receive.max), &mut out);
     number(",\"wait_ms\":", millis(receive.wait), &mut out);
@@ -165,6 +176,14 @@ pub(crate) fn receive(receive: &Receive, with_queues: bool) -> String {
     if !receive.consumer.is_empty() {
         out.push_str(",\"consumer\":");
         string(&receive.consumer, &mut out);
+    }
+    match enlisting {
+        Enlisting::Apart => {}
+        Enlisting::In(transaction) => {
+            out.push_str(",\"transaction\":");
+            string(transaction, &mut out);
+        }
+        Enlisting::Begin(ttl) => number(",\"transaction_ttl_ms\":", millis(ttl), &mut out),
     }
     if with_queues {
         out.push_str(",\"queues\":[");

@@ -6,7 +6,7 @@ use http::Method;
 
 use crate::answers::{Delivered, ReceivedBody, SentBody};
 use crate::client::{Client, encoded, put_key};
-use crate::encode;
+use crate::encode::{self, Enlisting};
 use crate::error::ClientError;
 use crate::message::{Message, Receive};
 use crate::retry::Safety;
@@ -45,7 +45,39 @@ impl Client {
     /// A receive whose answer was lost is tried again: what the lost answer held comes back when its lease
     /// ends.
     pub async fn receive_body(&self, receive: &Receive) -> Result<ReceivedBody, ClientError> {
-        Ok(ReceivedBody(self.receive_answer(receive).await?.body))
+        Ok(ReceivedBody(self.receive_answer(receive, Enlisting::Apart).await?.body))
+    }
+
+    /// Receives in an open transaction: its commit acks the messages that no staged operation settles, and
+    /// they go back if it ends otherwise. Their leases last as long as it is open, so `receive` names none.
+    ///
+    /// After an error the transaction may have received messages whose answer was lost: roll it back, since
+    /// its commit would ack them.
+    ///
+    /// # Errors
+    /// `transaction_lost`: it is not open any more. `batch_too_large`: it has 1,000 operations, of which each
+    /// message is one.
+    pub async fn transaction_receive(
+        &self,
+        transaction: &str,
+        receive: &Receive,
+    ) -> Result<Vec<Delivered>, ClientError> {
+        ReceivedBody(self.receive_answer(receive, Enlisting::In(transaction)).await?.body).detach()
+    }
+
+    /// Receives, and begins a transaction for the messages, if there are any, which is rolled back after
+    /// `ttl`:
+    /// [`ReceivedBody::decode_enlisted`] tells both. Such a receive, and the commit, are as many calls as a
+    /// receive and its acks.
+    ///
+    /// # Errors
+    /// Those of [`Client::transaction_begin`].
+    pub async fn receive_and_begin(
+        &self,
+        ttl: Duration,
+        receive: &Receive,
+    ) -> Result<ReceivedBody, ClientError> {
+        Ok(ReceivedBody(self.receive_answer(receive, Enlisting::Begin(ttl)).await?.body))
     }
 
     /// Receives, and tells whether the answer of an earlier try was lost with what it may have held.
@@ -53,18 +85,28 @@ impl Client {
         &self,
         receive: &Receive,
     ) -> Result<(Vec<Delivered>, bool), ClientError> {
-        let answer = self.receive_answer(receive).await?;
+        let answer = self.receive_answer(receive, Enlisting::Apart).await?;
         Ok((ReceivedBody(answer.body).detach()?, answer.repeated))
     }
 
-    async fn receive_answer(&self, receive: &Receive) -> Result<Answer, ClientError> {
+    async fn receive_answer(
+        &self,
+        receive: &Receive,
+        enlisting: Enlisting<'_>,
+    ) -> Result<Answer, ClientError> {
         let (path, with_queues) = match receive.queues.as_slice() {
             [(queue, _)] => (format!("/queues/{}/receive", encoded(queue)), false),
             _ => ("/receive".to_owned(), true),
         };
-        let mut call = self.call(Method::POST, self.path(&path), encode::receive(receive, with_queues));
+        let body = encode::receive(receive, with_queues, enlisting);
+        let mut call = self.call(Method::POST, self.path(&path), body);
         call.timeout = call.timeout.saturating_add(receive.wait.min(Duration::from_secs(3600)));
-        self.run(call, Safety::Repeatable).await
+        let safety = match enlisting {
+            // The commit would ack messages that nobody has seen.
+            Enlisting::In(_) => Safety::Once,
+            Enlisting::Apart | Enlisting::Begin(_) => Safety::Repeatable,
+        };
+        self.run(call, safety).await
     }
 
     /// One message with its history, and with `payload` its payload.

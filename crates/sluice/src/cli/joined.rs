@@ -1,4 +1,5 @@
-//! The open transaction that a verb belongs to: the verb stages what it would do by itself.
+//! The open transaction that a verb belongs to: the verb stages what it would do by itself, or receives in
+//! it.
 
 use clap::Args;
 use sluice_client::{StageResult, Transaction};
@@ -8,21 +9,24 @@ use super::{Out, Result};
 
 #[derive(Debug, Args)]
 pub(crate) struct JoinFlag {
-    /// Open transaction of `sluice txn begin`, in which this is staged: it is done when that is committed.
+    /// Open transaction of `sluice txn begin`, of which this is a part: it is done when that is committed.
     #[arg(long, value_name = "ID", env = TRANSACTION, hide_env_values = true)]
     transaction: Option<String>,
 }
 
 impl JoinFlag {
+    /// Id of the transaction, if there is one.
+    pub(super) fn transaction(&self) -> Option<&str> {
+        self.transaction.as_deref().filter(|id| !id.is_empty())
+    }
+
     /// Stages operations in the transaction, if there is one.
     pub(super) async fn stage(
         &self,
         connection: &Connection,
         operations: impl FnOnce() -> Transaction,
     ) -> Result<Option<Vec<StageResult>>> {
-        let Some(transaction) = self.transaction.as_deref().filter(|id| !id.is_empty()) else {
-            return Ok(None);
-        };
+        let Some(transaction) = self.transaction() else { return Ok(None) };
         let staged = connection.client.transaction_stage(transaction, &operations()).await;
         staged.map(Some).map_err(|e| connection.error(&e))
     }

@@ -8,6 +8,7 @@ use sluice_client::{Delivered, Receive};
 use super::connect::ServerFlags;
 use super::error::NOTHING;
 use super::format::{length, now_ms, one_line, relative};
+use super::joined::JoinFlag;
 use super::{CliError, Out, Result, duration, number, queue_weight};
 
 #[derive(Debug, Args)]
@@ -15,7 +16,7 @@ use super::{CliError, Out, Result, duration, number, queue_weight};
     sluice receive urgent=3 emails=1 --max 10 --json\n\n\
     Payloads go to stdout, everything else to stderr. A message that is not settled\n\
     returns to its queue when its lease ends: settle it with `sluice ack RECEIPT`, or use\n\
-    --ack. Nothing to receive is exit code 3.")]
+    --ack. In a transaction the commit acks it. Nothing to receive is exit code 3.")]
 pub(crate) struct ReceiveArgs {
     /// Queues in the order in which they are tried; or queues with weights.
     #[arg(required = true, value_name = "QUEUE[=WEIGHT]", value_parser = queue_weight)]
@@ -26,7 +27,7 @@ pub(crate) struct ReceiveArgs {
     /// Maximum wait for the first message; at most 60s.
     #[arg(long, short, value_name = "DURATION", default_value = "0", value_parser = duration)]
     wait: Duration,
-    /// Lease of the messages [default: the queue's].
+    /// Lease of the messages [default: the queue's]. In a transaction they are leased as long as it is open.
     #[arg(long, short, value_name = "DURATION", value_parser = duration)]
     lease: Option<Duration>,
     /// Ack each message after it was printed.
@@ -39,6 +40,8 @@ pub(crate) struct ReceiveArgs {
     #[arg(long, value_name = "NAME")]
     consumer: Option<String>,
     #[command(flatten)]
+    join: JoinFlag,
+    #[command(flatten)]
     server: ServerFlags,
 }
 
@@ -47,7 +50,11 @@ pub(super) async fn run(args: ReceiveArgs, out: Out) -> Result<u8> {
     let mut receive =
         Receive::from_queues(args.queues.clone()).max(args.max).wait(args.wait).lease(args.lease);
     receive.consumer = args.consumer.clone().unwrap_or_default();
-    let messages = connection.client.receive(&receive).await.map_err(|e| connection.error(&e))?;
+    let received = match args.join.transaction() {
+        Some(transaction) => connection.client.transaction_receive(transaction, &receive).await,
+        None => connection.client.receive(&receive).await,
+    };
+    let messages = received.map_err(|e| connection.error(&e))?;
     if messages.is_empty() {
         let names: Vec<&str> = args.queues.iter().map(|(name, _)| name.as_str()).collect();
         let waited = if args.wait.is_zero() {
@@ -61,7 +68,7 @@ pub(super) async fn run(args: ReceiveArgs, out: Out) -> Result<u8> {
     for message in &messages {
         print(&args, message, out)?;
     }
-    if !args.ack {
+    if !args.ack || args.join.transaction().is_some() {
         return Ok(0);
     }
     let receipts: Vec<&str> = messages.iter().map(|m| m.receipt.as_str()).collect();
