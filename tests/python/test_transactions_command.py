@@ -129,7 +129,7 @@ def test_a_worker_that_is_stopped_does_not_run_a_command_again(server):
 
 
 def test_no_attempt_is_counted_where_no_transaction_can_be_begun(server):
-    others = [begin(server) for _ in range(10_000)]
+    others = [begin(server, ttl_ms=600_000) for _ in range(10_000)]
     send(server, "job", max_attempts=1)
     worked = run(server, *WORK, "--retry-for", "1s", script="true")
     assert "cannot begin a transaction: " in worked.stderr and "1 released" in worked.stderr, worked
