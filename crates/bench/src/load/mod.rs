@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use super::endpoint::Endpoint;
 pub(super) use ledger::{Ledger, NUMBER_BYTES, SendTime, write_number};
-pub(super) use tasks::{Lane, Phase, histogram};
+pub(super) use tasks::{Lane, Phase, Way, histogram};
 
 /// Amount of messages of a phase: a number, or as many as a duration allows.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -128,10 +128,16 @@ impl Load {
 
     /// Receives and acks all that is there.
     pub(super) async fn work(&self, ledger: &Arc<Ledger>) -> Result<Done, String> {
+        self.work_in(Way::Plain, ledger).await
+    }
+
+    /// As [`Load::work`], in one of the ways.
+    pub(super) async fn work_in(&self, way: Way, ledger: &Arc<Ledger>) -> Result<Done, String> {
         let phase = self.phase(ledger, Amount::Messages(0), None);
         phase.sending_done.store(true, Ordering::Release);
         let (before, start_ns) = (ledger.acked_count(), ledger.now_ns());
-        let times = all(self.lanes.iter().map(|lane| tasks::work(lane.clone(), Arc::clone(&phase)))).await?;
+        let loops = self.lanes.iter().map(|lane| tasks::work(lane.clone(), Arc::clone(&phase), way));
+        let times = all(loops).await?;
         // The last receives wait for nothing: the phase ended with the last ack.
         let seconds = ledger.last_ack_ns().saturating_sub(start_ns) as f64 / 1e9;
         Ok(Done { messages: ledger.acked_count() - before, seconds, times })
@@ -153,7 +159,9 @@ impl Load {
             phase.sending_done.store(true, Ordering::Release);
             sent
         };
-        let working = all(workers.lanes.iter().map(|lane| tasks::work(lane.clone(), Arc::clone(&phase))));
+        let loops =
+            workers.lanes.iter().map(|lane| tasks::work(lane.clone(), Arc::clone(&phase), Way::Plain));
+        let working = all(loops);
         let (_, times) = tokio::try_join!(sending, working)?;
         let seconds = ledger.last_ack_ns().saturating_sub(start_ns) as f64 / 1e9;
         Ok(Done { messages: ledger.acked_count() - before, seconds, times })

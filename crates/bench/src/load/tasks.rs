@@ -18,6 +18,18 @@ const STALLED: Duration = Duration::from_secs(60);
 /// Longer times count as this one.
 const TIME_MAX: Duration = Duration::from_secs(3600);
 
+/// Time for which the transaction of a batch is open.
+const TRANSACTION_TTL: Duration = Duration::from_secs(30);
+
+/// The way in which a batch is received and acked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// By a receive, and by acks of its receipts.
+    Plain,
+    /// By a receive that begins a transaction, and by its commit.
+    Enlisted,
+}
+
 /// The client and the queue of one loop.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
@@ -86,14 +98,18 @@ pub(crate) async fn send(lane: Lane, phase: Arc<Phase>) -> Result<Histogram<u64>
 
 /// Receives and acks batches until all that was sent is acked. The times from the beginning of a send to the
 /// acknowledgement of the ack.
-pub(crate) async fn work(lane: Lane, phase: Arc<Phase>) -> Result<Histogram<u64>, String> {
+pub(crate) async fn work(lane: Lane, phase: Arc<Phase>, way: Way) -> Result<Histogram<u64>, String> {
     let mut times = histogram()?;
     let receive = Receive::from_queue(&lane.queue).max(phase.batch as u32).wait(RECEIVE_WAIT);
     let mut last = Instant::now();
     let mut numbers = Vec::with_capacity(phase.batch);
     while !phase.all_acked() {
-        let body = lane.client.receive_body(&receive).await.map_err(|error| format!("receive: {error}"))?;
-        let delivered = body.decode().map_err(|error| format!("receive: {error}"))?;
+        let body = match way {
+            Way::Plain => lane.client.receive_body(&receive).await,
+            Way::Enlisted => lane.client.receive_and_begin(TRANSACTION_TTL, &receive).await,
+        };
+        let body = body.map_err(|error| format!("receive: {error}"))?;
+        let (delivered, begun) = body.decode_enlisted().map_err(|error| format!("receive: {error}"))?;
         if delivered.is_empty() {
             if last.elapsed() > STALLED {
                 let (acked, sent) = (phase.ledger.acked_count(), phase.ledger.sent_count());
@@ -106,31 +122,45 @@ pub(crate) async fn work(lane: Lane, phase: Arc<Phase>) -> Result<Histogram<u64>
         for message in &delivered {
             numbers.push(phase.ledger.given(&message.payload));
         }
-        let mut receipts = delivered.iter().map(|message| message.receipt.as_ref());
-        ack(&lane.client, &phase, &mut receipts, &numbers, &mut times).await?;
+        match begun {
+            None => {
+                let mut receipts = delivered.iter().map(|message| message.receipt.as_ref());
+                ack(&lane.client, &mut receipts).await?;
+            }
+            Some(begun) => commit(&lane.client, &begun.transaction, numbers.len()).await?,
+        }
+        acked(&phase, &numbers, &mut times);
     }
     Ok(times)
 }
 
-async fn ack(
-    client: &Client,
-    phase: &Phase,
-    receipts: &mut (dyn Iterator<Item = &str> + Send),
-    numbers: &[Option<u64>],
-    times: &mut Histogram<u64>,
-) -> Result<(), String> {
+/// Acks deliveries by their receipts.
+async fn ack(client: &Client, receipts: &mut (dyn Iterator<Item = &str> + Send)) -> Result<(), String> {
     let results = client.ack_many(receipts).await.map_err(|error| format!("ack: {error}"))?;
+    match results.into_iter().find_map(|result| result.error) {
+        Some(error) => Err(format!("ack: {}", error.message)),
+        None => Ok(()),
+    }
+}
+
+/// Commits a transaction that has received so many messages.
+async fn commit(client: &Client, transaction: &str, received: usize) -> Result<(), String> {
+    let done = client.transaction_commit(transaction).await.map_err(|error| format!("commit: {error}"))?;
+    match done.results.len() {
+        acked if acked == received => Ok(()),
+        acked => Err(format!("a commit has acked {acked} messages of {received}")),
+    }
+}
+
+/// Notes that messages are acked.
+fn acked(phase: &Phase, numbers: &[Option<u64>], times: &mut Histogram<u64>) {
     let now = phase.ledger.now_ns();
-    for (result, number) in results.iter().zip(numbers) {
-        if let Some(error) = &result.error {
-            return Err(format!("ack: {}", error.message));
-        }
-        if let Some(took) = number.and_then(|number| phase.ledger.acked(number, now)) {
+    for number in numbers.iter().flatten() {
+        if let Some(took) = phase.ledger.acked(*number, now) {
             times.saturating_record(took);
         }
     }
     if let Some(in_flight) = &phase.in_flight {
-        in_flight.add_permits(results.len());
+        in_flight.add_permits(numbers.len());
     }
-    Ok(())
 }

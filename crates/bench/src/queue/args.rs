@@ -62,13 +62,16 @@ pub(super) enum RowKind {
     /// Requests of one message, compared with requests of --batch messages.
     #[value(name = "batch-1")]
     Batch1,
+    /// Working with receives in transactions, which their commits ack, compared with plain receives and acks.
+    Enlisted,
     /// Servers with 1, 3 and 6 shards, and as many namespaces.
     Shards,
 }
 
 impl RowKind {
     /// The parts that run when none is named.
-    const USUAL: [RowKind; 4] = [RowKind::Main, RowKind::OwnQueues, RowKind::Lone, RowKind::Batch1];
+    const USUAL: [RowKind; 5] =
+        [RowKind::Main, RowKind::OwnQueues, RowKind::Lone, RowKind::Batch1, RowKind::Enlisted];
 }
 
 /// Background work during which sends are measured.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sluice_client::Client;
 
 use super::args::Settings;
-use crate::load::{Amount, Done, Ledger, Load};
+use crate::load::{Amount, Done, Ledger, Load, Way};
 use crate::process::{Usage, mib};
 use crate::server::{JournalFigures, Target};
 
@@ -33,6 +33,10 @@ impl QueueLoad {
             amount: settings.amount,
             in_flight: Some(settings.in_flight),
         }
+    }
+
+    fn load(&self, target: &Target, queues: &[String], payload_bytes: usize) -> Result<Load, String> {
+        Load::new(target.endpoint(), &self.namespaces, queues, self.workers, self.batch, payload_bytes)
     }
 }
 
@@ -88,10 +92,8 @@ pub(super) async fn run(
     shape: &QueueLoad,
     payload_bytes: usize,
 ) -> Result<QueuePhases, String> {
-    let queues: Vec<String> = (0..shape.queues).map(|queue| queue_name(&format!("{queue}"))).collect();
-    let load = || {
-        Load::new(target.endpoint(), &shape.namespaces, &queues, shape.workers, shape.batch, payload_bytes)
-    };
+    let queues = queue_names(shape);
+    let load = || shape.load(target, &queues, payload_bytes);
     let (senders, workers) = (load()?, load()?);
     let ledger = Arc::new(Ledger::new());
     target.reset_peak()?;
@@ -106,6 +108,29 @@ pub(super) async fn run(
     ledger.verify()?;
     delete_queues(admin, shape, &queues).await?;
     Ok(QueuePhases { send, work, combined, server: server_use(before, after) })
+}
+
+/// Sends, and works on what was sent in one way. Each message is checked: sent once, acked once.
+pub(super) async fn work_in(
+    way: Way,
+    target: &Target,
+    admin: &Client,
+    shape: &QueueLoad,
+    payload_bytes: usize,
+) -> Result<Done, String> {
+    let queues = queue_names(shape);
+    let load = || shape.load(target, &queues, payload_bytes);
+    let (senders, workers) = (load()?, load()?);
+    let ledger = Arc::new(Ledger::new());
+    senders.send(&ledger, shape.amount).await?;
+    let work = workers.work_in(way, &ledger).await?;
+    ledger.verify()?;
+    delete_queues(admin, shape, &queues).await?;
+    Ok(work)
+}
+
+fn queue_names(shape: &QueueLoad) -> Vec<String> {
+    (0..shape.queues).map(|queue| queue_name(&format!("{queue}"))).collect()
 }
 
 /// Queues are named after this run, so that a server that is not ours keeps its own.

@@ -1,4 +1,5 @@
-//! The rows beside the main one: a queue for each worker, a lone client, batches of one, several shards.
+//! The rows beside the main one: a queue for each worker, a lone client, batches of one, receives in
+//! transactions, several shards.
 
 use std::path::Path;
 
@@ -6,11 +7,12 @@ use serde_json::json;
 use sluice_client::{Client, QuotaChange};
 
 use super::args::{RowKind, Settings};
-use super::phases::{QueueLoad, QueuePhases, run};
+use super::phases::{QueueLoad, QueuePhases, run, work_in};
 use crate::disk::fdatasync_us;
-use crate::load::{Amount, Done, connection};
+use crate::load::{Amount, Done, Way, connection};
 use crate::report::Report;
 use crate::server::{Server, Target};
+use crate::stats::Samples;
 use crate::table::{Table, figure};
 
 /// Shards of the row that compares them.
@@ -35,6 +37,7 @@ pub(super) async fn on_same_server(
         RowKind::OwnQueues => own_queues(target, admin, settings, report).await,
         RowKind::Lone => lone(target, folder, admin, settings, report).await,
         RowKind::Batch1 => batch_1(target, admin, settings, main, report).await,
+        RowKind::Enlisted => enlisted(target, admin, settings, report).await,
     }
 }
 
@@ -105,6 +108,42 @@ async fn batch_1(
             figure(work)
         ));
     }
+    Ok(())
+}
+
+/// Works on what was sent by receives and acks, and by receives in transactions and their commits, in
+/// alternating order.
+async fn enlisted(
+    target: &Target,
+    admin: &Client,
+    settings: &Settings,
+    report: &mut Report,
+) -> Result<(), String> {
+    let shape = QueueLoad::of(settings);
+    let mut rounds: Vec<[f64; 2]> = Vec::new();
+    for round in 0..settings.rounds as usize {
+        let mut per_s = [0.0; 2];
+        for at in [round % 2, (round + 1) % 2] {
+            let way = [Way::Plain, Way::Enlisted][at];
+            per_s[at] = work_in(way, target, admin, &shape, settings.payload_bytes).await?.per_s();
+        }
+        rounds.push(per_s);
+    }
+    let median = |of: fn(&[f64; 2]) -> f64| rounds.iter().map(of).collect::<Samples>().median();
+    let (plain, enlisted) = (median(|round| round[0]), median(|round| round[1]));
+    let ratio = median(|[plain, enlisted]| enlisted / plain.max(1e-9));
+    report.row(
+        "enlisted",
+        json!({ "work_per_s": plain, "work_enlisted_per_s": enlisted, "work_enlisted_ratio": ratio }),
+    );
+    report.note(format!(
+        "work by receives in transactions and their commits: {} messages per second, {} times that by receives \
+         and acks",
+        figure(enlisted),
+        figure(ratio)
+    ));
+    report.figure("work_enlisted_per_s", enlisted);
+    report.figure("work_enlisted_ratio", ratio);
     Ok(())
 }
 
