@@ -48,7 +48,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use common::Driver;
+use common::{Driver, Numbers};
 use deliveries::Deliveries;
 use documents::Documents;
 use groups::Groups;
@@ -67,26 +67,6 @@ const QUEUES: [&str; 6] = ["a", "b", "c", "d", "e", "buried"];
 /// The last one is none.
 const LIMITS: [&str; 4] = ["l", "m", "n", ""];
 const START_US: u64 = 1_700_000_000_000_000;
-
-/// A small generator of numbers (xorshift64*).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % end
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
-}
 
 struct Run {
     numbers: Numbers,
@@ -115,7 +95,7 @@ struct Run {
 impl Run {
     fn new(seed: u64) -> Run {
         let mut run = Run {
-            numbers: Numbers(seed * 2 + 1),
+            numbers: Numbers::new(seed * 2 + 1),
             driver: Driver::new(),
             now_us: START_US,
             epoch: 0,
@@ -348,7 +328,7 @@ fn a_body_that_nobody_wrote_is_refused_and_never_panics() {
     for _ in 0..300 {
         first.step();
     }
-    let mut numbers = Numbers(99);
+    let mut numbers = Numbers::new(99);
     let mut out = Outcome::default();
     let mut engine = Engine::new();
     engine.apply(START_US, 1, &first.driver.log[0].body, &mut out);

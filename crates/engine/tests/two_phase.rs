@@ -11,7 +11,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::Driver;
+use common::{Driver, Numbers};
 use sluice_engine::command::{
     DocumentCheck, DocumentDelete, DocumentPut, LockAcquire, Receive, Send, SendItem, SettleItem, Settlement,
     Transaction, TransactionDecide, TransactionPrepare,
@@ -30,22 +30,6 @@ const QUEUES: [&str; 2] = ["one", "two"];
 const OTHER: NamespaceId = NamespaceId(2);
 const STEPS: u32 = 600;
 const SEEDS: u64 = 60;
-
-/// A small generator of numbers (xorshift64*).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % end
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
-}
 
 /// An operation of a part, as it was prepared.
 #[derive(Clone, Debug)]
@@ -110,7 +94,7 @@ fn acquire<'a>(keys: &'a [&'a str]) -> LockAcquire<'a> {
 impl Run {
     fn new(seed: u64) -> Run {
         let mut run = Run {
-            numbers: Numbers(seed * 2 + 1),
+            numbers: Numbers::new(seed * 2 + 1),
             driver: Driver::new(),
             now_us: START_US,
             receipts: Vec::new(),

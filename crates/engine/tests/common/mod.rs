@@ -1,9 +1,36 @@
-//! What the tests share: a log in memory.
+//! What the tests share: a log in memory, and numbers to draw by.
 
 use std::collections::BTreeMap;
 
 use sluice_engine::command::RecordSink;
 use sluice_engine::{BlobRef, Command, Engine, Outcome};
+
+/// A small generator of numbers (xorshift64*).
+#[allow(dead_code)] // Not each test draws.
+pub(crate) struct Numbers(u64);
+
+#[allow(dead_code)] // Not each test draws.
+impl Numbers {
+    /// `seed` is not 0.
+    pub(crate) fn new(seed: u64) -> Numbers {
+        Numbers(seed)
+    }
+
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % end
+    }
+
+    pub(crate) fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
 
 /// One record, as a journal would keep it.
 #[allow(dead_code)]
