@@ -64,8 +64,18 @@ impl Engine {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let done = self.commit(record, out);
+        self.release_unless_done(done, record, out)
+    }
+
+    /// Lets go of the blobs of operations that were not done, or had been before (`Ok(false)`).
+    pub(super) fn release_unless_done(
+        &self,
+        done: Result<bool, Error>,
+        operations: &TransactionRecord<'_>,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
         if done != Ok(true) {
-            out.released.extend(record.blobs(self.core.applied_index));
+            out.released.extend(operations.blobs(self.core.applied_index));
         }
         done.map(|_| ())
     }

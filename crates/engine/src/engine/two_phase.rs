@@ -28,10 +28,7 @@ impl Engine {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let done = self.prepare(record, out);
-        if done != Ok(true) {
-            out.released.extend(record.part.blobs(self.core.applied_index));
-        }
-        done.map(|_| ())
+        self.release_unless_done(done, &record.part, out)
     }
 
     /// False if it was prepared, or even done, before.
@@ -121,10 +118,7 @@ impl Engine {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let done = self.decide(record, out);
-        if done != Ok(true) {
-            out.released.extend(record.part.blobs(self.core.applied_index));
-        }
-        done.map(|_| ())
+        self.release_unless_done(done, &record.part, out)
     }
 
     /// False if it was decided before, or its request was done.
