@@ -131,7 +131,7 @@ impl Run {
 
     fn step(&mut self) {
         self.now_us += self.numbers.pick(&[0, 1_000, 50_000, 400_000]);
-        match self.numbers.below(16) {
+        match self.numbers.below(18) {
             0..4 => self.prepare(),
             4..7 => self.finish(),
             7 => {
@@ -176,6 +176,14 @@ impl Run {
                 self.apply(&Command::LockBreak { namespace: OTHER, key });
             }
             14 => self.restore(),
+            15 => {
+                let (name, pointer) = (self.numbers.pick(&["i", "j"]), self.numbers.pick(&["/x", "/y"]));
+                self.apply(&Command::IndexPut { namespace: OTHER, name, pointer });
+            }
+            16 => {
+                let name = self.numbers.pick(&["i", "j"]);
+                self.apply(&Command::IndexDelete { namespace: OTHER, name });
+            }
             _ => self.apply(&Command::Tick),
         }
     }
@@ -316,6 +324,8 @@ impl Run {
             match (operation, done) {
                 (Planned::Put(key), OperationDone::Written { version, .. }) => {
                     assert_eq!(version.version, part.versions[key] + 1, "{key}");
+                    let found = self.driver.engine.document(OTHER, key);
+                    assert_eq!(found.map(|view| view.version), Some(*version), "{key} is over at once");
                 }
                 (Planned::Delete(key), OperationDone::Deleted { version }) => {
                     assert_eq!(version.version, part.versions[key], "{key}");

@@ -15,19 +15,28 @@ use crate::wire::{HeadPart, Put, Reader};
 
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
-    /// Keys, each with the time at which its document would end; 0: it stays, or there is none.
-    keys: BTreeMap<(NamespaceSlot, Box<str>), u64>,
+    keys: BTreeMap<(NamespaceSlot, Box<str>), Pin>,
     /// Room that is not taken by others.
     pub(crate) reserved: Room,
+}
+
+/// A key that is pinned.
+#[derive(Debug)]
+struct Pin {
+    /// When its document would end, in microseconds since the Unix epoch; 0: it stays, or there is none.
+    due_us: u64,
+    /// Terms that are reserved for indexes which were declared since.
+    terms: u32,
 }
 
 impl HeadPart for Pins {
     fn write_head(&self, out: &mut Vec<u8>) {
         out.u32(self.keys.len() as u32);
-        for ((namespace, key), due_us) in &self.keys {
+        for ((namespace, key), pin) in &self.keys {
             namespace.write(out);
             out.bytes16(key.as_bytes());
-            out.u64(*due_us);
+            out.u64(pin.due_us);
+            out.u32(pin.terms);
         }
         self.reserved.write(out);
     }
@@ -36,7 +45,8 @@ impl HeadPart for Pins {
         let mut pins = Pins::default();
         for _ in 0..reader.u32()? {
             let (namespace, key) = (Slot::read(reader)?, std::str::from_utf8(reader.bytes16()?).ok()?);
-            pins.keys.insert((namespace, key.into()), reader.u64()?);
+            let pin = Pin { due_us: reader.u64()?, terms: reader.u32()? };
+            pins.keys.insert((namespace, key.into()), pin);
         }
         pins.reserved = Room::read(reader)?;
         Some(pins)
@@ -47,6 +57,24 @@ impl Pins {
     /// Number of keys.
     pub(crate) fn len(&self) -> u64 {
         self.keys.len() as u64
+    }
+
+    /// Number of the terms that are reserved for indexes which were declared since keys were pinned.
+    pub(crate) fn terms(&self) -> u32 {
+        self.keys.values().map(|pin| pin.terms).sum()
+    }
+
+    /// Number of the keys of a namespace.
+    pub(crate) fn count_in(&self, namespace: NamespaceSlot) -> u32 {
+        self.keys.keys().filter(|(of, _)| *of == namespace).count() as u32
+    }
+
+    /// Reserves a term for each key of a namespace, in which an index is declared.
+    pub(crate) fn reserve_terms(&mut self, namespace: NamespaceSlot) {
+        for (_, pin) in self.keys.iter_mut().filter(|((of, _), _)| *of == namespace) {
+            pin.terms += 1;
+            self.reserved.terms += 1;
+        }
     }
 
     /// Refuses a key that a prepared transaction is about.
@@ -72,7 +100,17 @@ impl DocumentModule {
             return document.due_us;
         }
         let key = String::from_utf8_lossy(&document.key).into_owned().into_boxed_str();
-        self.pins.keys.get(&(document.namespace, key)).copied().unwrap_or(document.due_us)
+        self.pins.keys.get(&(document.namespace, key)).map_or(document.due_us, |pin| pin.due_us)
+    }
+
+    /// Numbers of documents, former versions and terms that there are, or that are reserved.
+    pub(crate) fn claimed(&self) -> [u32; 3] {
+        let reserved = self.pins.reserved;
+        [
+            self.documents.slots.used() + reserved.documents,
+            self.formers.used() + reserved.formers,
+            self.indexes.entries.used() + reserved.terms,
+        ]
     }
 
     /// Pins a key.
@@ -82,13 +120,16 @@ impl DocumentModule {
         if let Some(slot) = found {
             self.documents.set_due(slot, 0, core.now_us);
         }
-        self.pins.keys.insert((namespace, key.into()), due_us);
+        self.pins.keys.insert((namespace, key.into()), Pin { due_us, terms: 0 });
     }
 
-    /// Lets go of a key.
-    pub(crate) fn unpin(&mut self, namespace: NamespaceSlot, key: &str, core: &Core) {
-        let Some(due_us) = self.pins.keys.remove(&(namespace, key.into())) else { return };
+    /// Lets go of a key. `is_written`: its document is written now, and so is not over although its time has
+    /// come: it has no end then, like one that is written when it is over.
+    pub(crate) fn unpin(&mut self, namespace: NamespaceSlot, key: &str, is_written: bool, core: &Core) {
+        let Some(pin) = self.pins.keys.remove(&(namespace, key.into())) else { return };
+        self.pins.reserved.terms -= pin.terms;
         if let Some(slot) = self.documents.find(namespace, key) {
+            let due_us = if is_written && pin.due_us <= core.now_us { 0 } else { pin.due_us };
             self.documents.set_due(slot, due_us, core.now_us);
         }
     }

@@ -51,7 +51,8 @@ impl Engine {
         agree("pinned keys", keys, of_documents.len())?;
         agree("reserved documents", room.documents.into(), of_documents.reserved.documents.into())?;
         agree("reserved versions", room.formers.into(), of_documents.reserved.formers.into())?;
-        agree("reserved terms", room.terms.into(), of_documents.reserved.terms.into())?;
+        let terms = room.terms + of_documents.terms();
+        agree("reserved terms", terms.into(), of_documents.reserved.terms.into())?;
         agree("reserved bytes", room.bytes, of_documents.reserved.bytes)?;
         agree("pinned grants", claims, self.locks.pins.count())?;
         self.queue.pins.recount(leases, messages)

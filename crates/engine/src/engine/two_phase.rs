@@ -161,9 +161,12 @@ impl Engine {
         };
         // The blobs are those of the record that prepared it.
         let index = std::mem::replace(&mut self.core.applied_index, prepared.index);
+        let claimed = self.documents.claimed();
         self.unpin_all(&part, &prepared, commit, out);
         if commit {
             self.do_prepared(&part, &prepared, out);
+            let (before, now) = (claimed.into_iter(), self.documents.claimed());
+            debug_assert!(before.zip(now).all(|(before, now)| now <= before), "{claimed:?} became {now:?}");
         } else {
             out.released.extend(part.blobs(prepared.index));
         }
@@ -197,7 +200,8 @@ impl Engine {
                 self.queue.unpin_delivery(&item.receipt, !commit, core);
             }
             if let Some(key) = operation.document() {
-                self.documents.unpin(prepared.namespace_slot, key, core);
+                let is_written = commit && matches!(operation, OperationRecord::Put(_));
+                self.documents.unpin(prepared.namespace_slot, key, is_written, core);
             }
         }
         prepared.pinned.iter().for_each(|slot| self.locks.unpin(*slot, commit, core));
@@ -213,14 +217,16 @@ impl Engine {
         let messages: Vec<_> = part.messages().collect();
         let sent = messages.len() as u32;
         let first = self.queue.reserve_sequences(prepared.namespace_slot, sent, &mut self.core);
+        let first = first.unwrap_or_default();
         let mut admitted = Admitted {
             namespace_slot: prepared.namespace_slot,
             messages,
             room: prepared.room,
-            first: first.unwrap_or_default(),
+            first,
             granted: prepared.granted.clone(),
         };
         self.carry_out(part, &mut admitted, out);
+        self.queue.spare(admitted.several(part.namespace), first);
         self.remember(part, out);
     }
 

@@ -25,6 +25,8 @@ const PINNED_TOKEN: u64 = 0;
 pub(crate) struct Pins {
     leases: BTreeMap<MessageSlot, Lease>,
     queues: BTreeMap<QueueSlot, PinnedQueue>,
+    /// Queues that are made as short as they may be, with the first of the messages that make no room.
+    spared: BTreeMap<QueueSlot, u64>,
     /// Messages that will be sent, of all queues. Derived.
     pub(crate) reserved: u64,
 }
@@ -64,6 +66,11 @@ impl HeadPart for Pins {
             out.u64(pinned.bytes);
             out.bool(pinned.is_made);
         }
+        out.u32(self.spared.len() as u32);
+        for (queue, first) in &self.spared {
+            queue.write(out);
+            out.u64(*first);
+        }
     }
 
     fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
@@ -78,6 +85,9 @@ impl HeadPart for Pins {
             let is_made = reader.bool()?;
             pins.queues.insert(queue, PinnedQueue { pins: pins_of, messages, bytes, is_made });
             pins.reserved += messages;
+        }
+        for _ in 0..reader.u32()? {
+            pins.spared.insert(Slot::read(reader)?, reader.u64()?);
         }
         Some(pins)
     }
@@ -107,6 +117,21 @@ impl Pins {
         pinned.pins += 1;
         self.reserved += messages;
         (pinned.messages, pinned.bytes) = (pinned.messages + messages, pinned.bytes + bytes);
+    }
+
+    /// Lets no message of a queue from this sequence on make room.
+    pub(crate) fn spare_from(&mut self, queue: QueueSlot, sequence: u64) {
+        self.spared.insert(queue, sequence);
+    }
+
+    /// Lets each message of a queue make room.
+    pub(crate) fn spare_nothing(&mut self, queue: QueueSlot) {
+        self.spared.remove(&queue);
+    }
+
+    /// True if the message with this sequence makes no room.
+    pub(crate) fn spares(&self, queue: QueueSlot, sequence: u64) -> bool {
+        self.spared.get(&queue).is_some_and(|first| sequence >= *first)
     }
 
     /// A queue that is set is not only there for messages to come.

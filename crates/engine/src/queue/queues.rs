@@ -170,6 +170,7 @@ impl QueueModule {
         self.leave_limit(queue_slot);
         self.stop_redrive(queue_slot);
         self.leave_consumers(queue_slot);
+        self.pins.spare_nothing(queue_slot);
         let messages = self.drop_counters(queue_slot, &State::ALL, core);
         self.tell_dropped(queue_slot, messages, "queue_deleted", core, out);
         let queue = self.queues.get_mut(queue_slot);

@@ -27,6 +27,8 @@ impl DocumentModule {
             return Ok(());
         }
         self.indexes.admit(slot, before)?;
+        // Documents of prepared parts will have a term of it, and cannot be refused then.
+        self.admit_terms(self.pins.count_in(slot))?;
         let number = core.tokens.give().ok_or_else(none_left)?;
         if let Some(place) = before {
             self.indexes.delete(place);
@@ -39,6 +41,7 @@ impl DocumentModule {
             is_built: self.documents_in(slot) == 0,
             ..Index::default()
         });
+        self.pins.reserve_terms(slot);
         Ok(())
     }
 

@@ -47,21 +47,21 @@ impl DocumentModule {
         });
     }
 
-    /// The terms that a version has more than the one before, `found` if there is one.
+    /// The terms that a version has more than the one before, `found` if there is one. Each index counts by
+    /// itself, since others may be deleted before the version is written.
     pub(crate) fn more_terms(
         &self,
         (namespace, found): (NamespaceSlot, Option<DocumentSlot>),
         terms: TermsByIndex<'_>,
     ) -> u32 {
-        let places = self.indexes.places(namespace);
-        if places.is_empty() {
-            return 0;
-        }
-        let of_index = |place: &u16| terms.of(self.indexes.at(*place).number).map_or(1, |terms| terms.len());
-        let after: usize = places.iter().map(of_index).sum();
-        let first = found.map(|slot| self.documents.slots.get(slot).entries);
-        let before = first.map_or(0, |first| self.indexes.chain(first).count());
-        after.saturating_sub(before) as u32
+        let first = found.map_or(Slot::NIL, |slot| self.documents.slots.get(slot).entries);
+        let more = |place: &u16| {
+            let is_there = |entry: &EntrySlot| self.indexes.entries.get(*entry).index == *place;
+            let before = self.indexes.chain(first).filter(is_there).count();
+            let after = terms.of(self.indexes.at(*place).number).map_or(1, |terms| terms.len());
+            after.saturating_sub(before) as u32
+        };
+        self.indexes.places(namespace).iter().map(more).sum()
     }
 
     /// Refuses more terms than a shard may have.

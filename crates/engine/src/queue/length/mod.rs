@@ -20,6 +20,7 @@ use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::record::send::SendRecord;
+use crate::queue::send::several::Several;
 use crate::queue::state::consequence::Consequence;
 use crate::queue::state::message::{Message, Reason, SIBLINGS, mark};
 use crate::queue::state::queue::Queue;
@@ -205,11 +206,24 @@ impl QueueModule {
         if !self.makes_room(queue_slot) {
             return;
         }
-        let owed = &mut self.queues.get_mut(queue_slot).trim.owed;
-        let is_new = *owed == 0;
-        *owed += sent.max(1);
+        let trim = &mut self.queues.get_mut(queue_slot).trim;
+        let is_new = trim.owed == 0;
+        trim.owed += sent.max(1);
+        self.pins.spare_nothing(queue_slot);
         if is_new {
             self.list(Consequence::Trim(queue_slot));
+        }
+    }
+
+    /// Keeps messages that a prepared part has just brought, with the ids from `first` on, from making room.
+    /// There was room for them beside the leases of then, and more may be held by now.
+    pub(crate) fn spare(&mut self, several: Several<'_>, first: u64) {
+        for (name, _) in several.items {
+            if let Some(slot) = self.find_queue(several.namespace_slot, name)
+                && self.queues.get(slot).trim.owed > 0
+            {
+                self.pins.spare_from(slot, first);
+            }
         }
     }
 
@@ -273,12 +287,14 @@ impl QueueModule {
     ) -> bool {
         while self.makes_room(queue_slot) {
             match self.oldest_waiting(queue_slot, budget) {
+                Found::Slot(slot) if self.pins.spares(queue_slot, self.messages.get(slot).sequence) => break,
                 Found::Slot(slot) => self.make_dead(slot, Reason::Overflow, core, out),
                 Found::Nothing => break,
                 Found::Later => return false,
             }
         }
         self.queues.get_mut(queue_slot).trim.running = false;
+        self.pins.spare_nothing(queue_slot);
         true
     }
 
