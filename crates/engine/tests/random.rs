@@ -8,6 +8,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "random/attachments.rs"]
+mod attachments;
 #[path = "random/balance.rs"]
 mod balance;
 #[path = "random/chains.rs"]
@@ -48,6 +50,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use attachments::Attachments;
 use common::{Driver, Numbers};
 use deliveries::Deliveries;
 use documents::Documents;
@@ -88,6 +91,7 @@ struct Run {
     groups: Groups,
     locks: Locks,
     documents: Documents,
+    attachments: Attachments,
     transactions: Transactions,
     shadow: Shadow,
 }
@@ -111,6 +115,7 @@ impl Run {
             groups: Groups::default(),
             locks: Locks::default(),
             documents: Documents::default(),
+            attachments: Attachments::default(),
             transactions: Transactions::default(),
             shadow: Shadow::default(),
         };
@@ -144,16 +149,20 @@ impl Run {
         }
         self.deliveries.follow(self.now_us, out, engine);
         self.lives.follow(&out.events);
-        if let Command::Transaction(transaction) = command {
-            for (operation, out) in self.transactions.follow(self.now_us, transaction, (engine.limits(), out))
-            {
-                let operation = operation.unwrap_or(Command::Tick);
-                self.locks.follow(self.now_us, &operation, &out);
-                self.documents.follow(self.now_us, &operation, &out);
-            }
-        } else {
+        let index = self.driver.log.len() as u64;
+        let mut follow = |command: &Command<'_>, out: &Outcome| {
             self.locks.follow(self.now_us, command, out);
             self.documents.follow(self.now_us, command, out);
+            self.attachments.follow(self.now_us, command, (index, out), &self.documents);
+        };
+        if let Command::Transaction(transaction) = command {
+            let done = self.transactions.follow(self.now_us, transaction, (engine.limits(), out));
+            let done = done.into_iter().map(|(operation, out)| (operation.unwrap_or(Command::Tick), out));
+            let is_commit = |it: &(Command<'_>, _)| matches!(it.0, Command::AttachmentCommit(_));
+            let (commits, others): (Vec<_>, Vec<_>) = done.partition(is_commit);
+            others.iter().chain(&commits).for_each(|(operation, out)| follow(operation, out));
+        } else {
+            follow(command, out);
         }
         self.shadow.follow(&self.driver);
         let pushed = out.pushed.iter().map(|(_, delivery)| delivery);
@@ -181,7 +190,8 @@ impl Run {
             self.now_us += self.numbers.below(reach);
         }
         match self.numbers.below(100) {
-            0..=17 => self.send(),
+            0..=14 => self.send(),
+            15..=17 => self.attachment(),
             18..=21 => self.lock(),
             22..=25 => self.document(),
             26 => self.odd(),
@@ -205,6 +215,7 @@ impl Run {
         balance::check_queues(engine, &self.lives.refused);
         self.lives.check(engine);
         self.documents.check(&self.driver);
+        self.attachments.check(&self.driver);
         if !self.is_working() {
             self.locks.check(self.now_us);
             let limit = self.numbers.pick(&[1, 2, 1_000]);
@@ -226,6 +237,7 @@ impl Run {
         let totals = self.driver.engine.totals();
         assert_eq!(totals.states[State::Delayed as usize] + totals.states[State::Leased as usize], 0);
         assert_eq!(totals.states.iter().sum::<u64>(), self.driver.engine.message_count());
+        self.attachments.check_chunks(self.now_us, &self.documents, &self.driver);
         self.check();
     }
 

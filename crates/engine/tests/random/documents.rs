@@ -13,7 +13,7 @@ use sluice_engine::{Command, Engine, Error};
 use super::Run;
 use crate::common::Driver;
 
-const KEYS: [&str; 4] = ["a", "b", "orders/1", "orders/2"];
+pub(super) const KEYS: [&str; 4] = ["a", "b", "orders/1", "orders/2"];
 
 #[derive(Clone, Debug)]
 struct Written {
@@ -131,6 +131,11 @@ impl Documents {
         self.live.insert((put.namespace, put.key.to_owned()), document);
     }
 
+    /// True if there is a document, by what its writers were told.
+    pub(super) fn is_live(&self, namespace: NamespaceId, key: &str) -> bool {
+        self.live.contains_key(&(namespace, key.to_owned()))
+    }
+
     /// Lets one who watches catch up, when nothing is due: it knows what is there.
     pub(super) fn check_watcher(&mut self, now_us: u64, limit: usize, engine: &Engine) {
         self.watcher.catch_up(engine, limit);
@@ -220,7 +225,12 @@ impl Run {
 
     /// A condition that mostly holds.
     pub(super) fn condition(&mut self, namespace: NamespaceId, key: &str) -> DocumentCondition {
-        let found = self.driver.engine.document(namespace, key).map(|view| view.version).unwrap_or_default();
+        let found = self.driver.engine.document(namespace, key).map(|view| view.version);
+        self.condition_on(found.unwrap_or_default())
+    }
+
+    /// A condition that mostly holds of what has this version.
+    pub(super) fn condition_on(&mut self, found: DocumentVersion) -> DocumentCondition {
         let mut when = DocumentCondition::default();
         match self.numbers.below(8) {
             0 => when.version = Some(found.version),

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use sluice_engine::attachments::{AttachmentCommit, AttachmentDelete};
 use sluice_engine::command::{
     Deliver, DocumentCheck, DocumentDelete, DocumentPut, LockAcquire, Send, SendItem, SettleItem, Settlement,
     Transaction,
@@ -14,9 +15,10 @@ use sluice_engine::transactions::OperationDone;
 use sluice_engine::{Command, Error, Limits};
 
 use super::Run;
+use super::attachments::NAMES;
+use super::documents::KEYS;
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
-const KEYS: [&str; 4] = ["a", "b", "orders/1", "orders/2"];
 
 /// A transaction that is remembered.
 struct Known {
@@ -74,8 +76,17 @@ impl Transactions {
                 }
                 let locks = vec![(None, Outcome { locks: out.locks.clone(), ..Outcome::default() })];
                 let of_document = |it: &Command<'_>| {
-                    use Command::{DocumentCheck, DocumentDelete, DocumentPut};
-                    matches!(it, DocumentPut(_) | DocumentDelete(_) | DocumentCheck(_))
+                    use Command::{
+                        AttachmentCommit, AttachmentDelete, DocumentCheck, DocumentDelete, DocumentPut,
+                    };
+                    matches!(
+                        it,
+                        DocumentPut(_)
+                            | DocumentDelete(_)
+                            | DocumentCheck(_)
+                            | AttachmentCommit(_)
+                            | AttachmentDelete(_)
+                    )
                 };
                 let refused = refused.filter(of_document);
                 let error = Outcome { error: out.error.clone(), ..Outcome::default() };
@@ -124,7 +135,7 @@ fn expect_plausible(operation: &Command<'_>, error: &Error) {
         }
         Command::LockAcquire(_) => error.code() == "lock_held",
         Command::LockRelease { .. } => error.code() == "lease_lost",
-        // The documents follow it.
+        // Documents and attachments follow it.
         _ => true,
     };
     assert!(plausible, "{operation:?}: {error}");
@@ -137,6 +148,7 @@ struct Chosen<'k> {
     settled: Vec<[SettleItem<'k>; 1]>,
     keys: Vec<Vec<&'k str>>,
     tokens: Vec<LockToken>,
+    commits: Vec<AttachmentCommit<'k>>,
 }
 
 impl Run {
@@ -194,12 +206,20 @@ impl Run {
         let settled = (0..settles).map(|_| settled(self)).collect();
         let keys = (0..count).map(|_| vec![self.numbers.pick(&KEYS)]).collect();
         let tokens = (0..count).filter_map(|_| self.some_token()).collect();
-        Chosen { queues, items, settled, keys, tokens }
+        let commits = (0..count).filter_map(|_| self.commit()).filter(|it| it.namespace == NAMESPACE);
+        let commits = commits.collect();
+        Chosen { queues, items, settled, keys, tokens, commits }
     }
 
     fn operation<'a>(&mut self, chosen: &'a Chosen<'a>, at: usize) -> Option<Command<'a>> {
         let (namespace, key) = (NAMESPACE, chosen.keys[at][0]);
-        Some(match self.numbers.below(8) {
+        Some(match self.numbers.below(9) {
+            8 if self.numbers.one_in(4) => {
+                let name = self.numbers.pick(&NAMES);
+                let when = self.condition_of_attachment(namespace, key, name);
+                Command::AttachmentDelete(AttachmentDelete { namespace, key, name, when })
+            }
+            8 => Command::AttachmentCommit(*chosen.commits.get(at)?),
             0 | 1 if !self.deliveries.in_order => Command::Send(Send {
                 namespace,
                 queue: chosen.queues[at],
