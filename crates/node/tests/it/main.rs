@@ -13,6 +13,7 @@ mod durability;
 mod ending;
 mod events;
 mod halfway;
+mod in_doubt;
 mod keys;
 mod largest;
 mod limits;
