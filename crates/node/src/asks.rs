@@ -33,6 +33,7 @@ const RAISE: u8 = 5;
 const DONE: u8 = 0;
 const NOT_NOW: u8 = 1;
 const NOT_EMPTY: u8 = 2;
+const IN_DOUBT: u8 = 3;
 
 /// Question to the leader of a shard. To ask again does no harm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +59,8 @@ pub(crate) enum Answer {
     NotNow,
     /// The namespace holds these numbers of queues and documents.
     NotEmpty { queues: u32, documents: u32 },
+    /// A prepared part of a transaction is in the namespace.
+    InDoubt,
 }
 
 impl Question {
@@ -110,6 +113,7 @@ impl Answer {
         let (kind, number) = match self {
             Answer::Done(index) => (DONE, index),
             Answer::NotNow => (NOT_NOW, 0),
+            Answer::InDoubt => (IN_DOUBT, 0),
             Answer::NotEmpty { queues, documents } => {
                 (NOT_EMPTY, u64::from(documents) << 32 | u64::from(queues))
             }
@@ -125,6 +129,7 @@ impl Answer {
         match *kind {
             DONE => Some(Answer::Done(number)),
             NOT_NOW => Some(Answer::NotNow),
+            IN_DOUBT => Some(Answer::InDoubt),
             NOT_EMPTY => Some(Answer::NotEmpty { queues: number as u32, documents: (number >> 32) as u32 }),
             _ => None,
         }
@@ -223,6 +228,7 @@ impl Node {
                         Err(Error::NamespaceNotEmpty { queues, documents, .. }) => {
                             Answer::NotEmpty { queues: queues as u32, documents: documents as u32 }
                         }
+                        Err(Error::InDoubt { .. }) => Answer::InDoubt,
                         Err(_) => Answer::NotNow,
                     }
                 }
@@ -254,9 +260,8 @@ mod tests {
             assert_eq!(Question::decode(&bytes[1..]), None);
             assert_eq!(Question::decode(&[&bytes[..], b"x"].concat()), None);
         }
-        for answer in
-            [Answer::Done(u64::MAX), Answer::NotNow, Answer::NotEmpty { queues: 3, documents: u32::MAX }]
-        {
+        let not_empty = Answer::NotEmpty { queues: 3, documents: u32::MAX };
+        for answer in [Answer::Done(u64::MAX), Answer::NotNow, not_empty, Answer::InDoubt] {
             assert_eq!(Answer::decode(&answer.encode()), Some(answer));
         }
         assert_eq!(Answer::decode(&[]), None);

@@ -228,6 +228,7 @@ impl Node {
                 let (queues, documents) = (queues.into(), documents.into());
                 Err(Error::NamespaceNotEmpty { namespace: name.to_owned(), queues, documents })
             }
+            Ok(Answer::InDoubt) => Err(Error::InDoubt { what: format!("namespace {name:?}") }),
             Ok(Answer::Done(_) | Answer::NotNow) => Ok(()),
             Err(_) => Err(Error::OutcomeUnknown {}),
         }

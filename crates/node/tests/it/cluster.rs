@@ -14,6 +14,7 @@ use sluice_node::{
 };
 use sluice_replica::{BootId, Change, Envelope, Members, NodeId, Refused, StateMessage};
 
+use crate::in_doubt::{finish, prepare};
 use crate::support::{options, payloads, receive, send, sending};
 
 /// Nodes by their numbers, from 1.
@@ -330,6 +331,23 @@ async fn namespaces_are_changed_while_two_nodes_lead_the_two_shards() {
         assert_eq!(again.messages, 0);
     };
     tokio::time::timeout(within, change).await.expect("no change waits for ever");
+    stop(&nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_with_a_prepared_part_is_in_doubt_for_who_deletes_it_from_another_node() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes = two_leaders(dir.path()).await;
+    let [first, second] = [0, 1].map(|place| nodes[place].get().unwrap());
+    first.namespace_create("other", Some(1), Quotas::default()).await.unwrap();
+    let other = second.namespace_id("other").unwrap();
+    prepare(second, other).await;
+    let began = Instant::now();
+    let refused = first.namespace_delete("other", false).await;
+    assert_eq!(refused, Err(Error::InDoubt { what: "namespace \"other\"".into() }));
+    assert!(began.elapsed() < Duration::from_secs(4), "asked once: {:?}", began.elapsed());
+    finish(second, other, false).await;
+    first.namespace_delete("other", false).await.unwrap();
     stop(&nodes).await;
 }
 
