@@ -143,7 +143,8 @@ impl Node {
     /// Proposes a record on another node; `None`: that does not lead.
     async fn there(&self, node: u64, part: &Part, within: Duration) -> Option<Outcome> {
         let unknown = || Some(Err(Error::OutcomeUnknown {}.into()));
-        let turn = tokio::time::timeout(within, self.inner.driving.asking.acquire()).await;
+        let turns = self.inner.driving.turns_at(node);
+        let turn = tokio::time::timeout(within, turns.acquire()).await;
         let Ok(Ok(_turn)) = turn else { return None };
         match self.ask(node, part.question.clone(), within).await {
             Some(answer) if answer.is_empty() => None,
