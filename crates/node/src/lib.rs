@@ -16,7 +16,7 @@
 //!   within the bounds of `driving`. `asks` what nodes of a cluster ask each other,
 //!   `following` the namespaces of its shards, `spreading` their leaders, [`steering`] their members,
 //!   `raising` the behaviour version, `configuring` the limits.
-//! - `start` from files to a running node; `recovery` of one whose cluster is lost.
+//! - `start` from files to a running node; `recovery` of one whose cluster is lost. `random` numbers.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -66,6 +66,7 @@ mod queue_defaults;
 mod queue_limits;
 mod queues;
 mod raising;
+mod random;
 mod reads;
 mod receiving;
 mod recovery;

@@ -25,8 +25,8 @@ use tokio::task::JoinHandle;
 
 use crate::across::part::{Outcome, Part};
 use crate::clock::wall_us;
-use crate::directory::marker::new_identity;
 use crate::handle::Node;
+use crate::random::random_number;
 use crate::transactions::{Committed, Refused};
 
 /// Time after which a transaction that is not decided is aborted.
@@ -80,7 +80,7 @@ impl Node {
     fn across(&self, own: Transaction<'_>, others: &[Transaction<'_>]) -> Result<Across, RefusedPart> {
         let of_part = |part: usize| move |error: Error| RefusedPart { part, refused: error.into() };
         let placed = |namespace| self.inner.placement.shard_of(namespace).map(|shard| (namespace, shard));
-        let id = TransactionId { coordinator: own.namespace, number: new_identity() };
+        let id = TransactionId { coordinator: own.namespace, number: random_number() };
         let until_us = wall_us() + DECIDED_WITHIN.as_micros() as u64;
         let placed_own = placed(own.namespace).map_err(of_part(0))?;
         let (mut participants, mut prepares) = (Vec::new(), Vec::new());

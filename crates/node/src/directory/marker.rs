@@ -9,6 +9,7 @@ use sluice_journal::Owner;
 
 use super::shards::{SHARDS_MAX, latest_start};
 use crate::api::StartError;
+use crate::random::random_number;
 
 pub(super) const NAME: &str = "directory";
 const TITLE: &str = "sluice data directory";
@@ -139,9 +140,9 @@ pub(super) fn how_to_state(shards: &str, path: &Path) -> String {
     )
 }
 
+/// Identity of a new directory.
 pub(crate) fn new_identity() -> u64 {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    RandomState::new().build_hasher().finish()
+    random_number()
 }
 
 #[cfg(test)]
