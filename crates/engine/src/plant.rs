@@ -52,6 +52,12 @@ pub enum Plant {
     ForgetUnknownTerms,
     /// A repeat of a write is another write.
     ForgetWriteRequest,
+    /// A chunk of an attachment that is gone is not let go of.
+    LeakAttachmentChunk,
+    /// An attachment is made of fewer bytes than its commit tells of.
+    CommitIncompleteUpload,
+    /// A repeat of a chunk is another chunk.
+    AppendChunkTwice,
     /// A transaction tells that it has released a lock, and has not.
     KeepReleasedLock,
     /// A transaction settles its deliveries also when another of its operations is refused.

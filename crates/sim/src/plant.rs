@@ -116,6 +116,12 @@ plants! {
     ForgetUnknownTerms = "forget_unknown_terms" in engine as ForgetUnknownTerms,
     /// A repeat of a write is another write.
     ForgetWriteRequest = "forget_write_request" in engine as ForgetWriteRequest,
+    /// A chunk of an attachment that is gone is not let go of.
+    LeakAttachmentChunk = "leak_attachment_chunk" in engine as LeakAttachmentChunk,
+    /// An attachment is made of fewer bytes than its commit tells of.
+    CommitIncompleteUpload = "commit_incomplete_upload" in engine as CommitIncompleteUpload,
+    /// A repeat of a chunk is another chunk.
+    AppendChunkTwice = "append_chunk_twice" in engine as AppendChunkTwice,
     /// A transaction tells that it has released a lock, and has not.
     KeepReleasedLock = "keep_released_lock" in engine as KeepReleasedLock,
     /// A transaction settles its deliveries also when another of its operations is refused.

@@ -15,6 +15,7 @@
 //! - no schedule fires twice at an instant;
 //! - holders of a lock may hold it together, lines are served in order, and tokens only grow;
 //! - a document is written under its condition alone, and what is read is what was written last;
+//! - an attachment has the bytes of its upload, and they are let go of when nobody can read them;
 //! - an index that is built finds what a look at each document would find;
 //! - what comes of a transaction is what would come of its operations one by one, or nothing;
 //! - counters equal the events, and listings show the messages that have not ended.
@@ -23,6 +24,7 @@
 //! later slice.
 
 mod answers;
+mod attachments;
 mod compare;
 mod documents;
 mod follows;
@@ -45,6 +47,7 @@ use sluice_engine::query::{Counters, State};
 
 use crate::model::{Checked, ensure};
 use answers::Sends;
+use attachments::Attachments;
 use documents::Documents;
 use follows::{Demand, Demands};
 use life::{Life, Stage};
@@ -72,6 +75,7 @@ pub struct Lives {
     sent: u64,
     locks: Locks,
     documents: Documents,
+    attachments: Attachments,
     transactions: Transactions,
 }
 
@@ -127,8 +131,9 @@ impl Lives {
         }
         let Some(transaction) = record.done_together() else {
             self.documents.follow(record, &self.locks)?;
+            self.attachments.follow(record, &self.documents)?;
             self.locks.follow(record)?;
-            return self.documents.are_as_written(record);
+            return self.are_as_told(record);
         };
         let each = one_by_one(transaction, record.outcome);
         let before = self.locks.clone();
@@ -137,7 +142,18 @@ impl Lives {
             self.documents.follow(record, &before)?;
             self.locks.follow(record)?;
         }
-        self.documents.are_as_written(record)
+        // Attachments are made when all documents are there.
+        let is_commit = |it: &&(Command<'_>, Outcome)| matches!(it.0, Command::AttachmentCommit(_));
+        let (commits, others): (Vec<_>, Vec<_>) = each.iter().partition(is_commit);
+        for (command, outcome) in others.into_iter().chain(commits) {
+            self.attachments.follow(&record.of(command, outcome), &self.documents)?;
+        }
+        self.are_as_told(record)
+    }
+
+    fn are_as_told(&mut self, record: &Record<'_>) -> Checked {
+        self.documents.are_as_written(record)?;
+        self.attachments.are_as_told(record)
     }
 
     fn tell(

@@ -7,6 +7,7 @@ use sluice_engine::id::{MessageId, NamespaceId, Receipt};
 use sluice_engine::item::SendOptions;
 use sluice_engine::settings::{Backoff, BackoffKind};
 
+use super::attachments::AttachmentsKnown;
 use super::documents::DocumentsKnown;
 use super::flows::Relations;
 use super::keys::KEYED_QUEUES;
@@ -26,10 +27,10 @@ const KEYED_MAX: usize = 32;
 type Draw = fn(&mut Generator, &Seen<'_>) -> Op;
 
 impl Generator {
-    /// Clients that hold nothing; those of `others` are the draws about locks, documents, transactions
-    /// and indexes.
-    pub fn new(shard: u32, mixes: bool, mut rng: Rng, others: [Rng; 4]) -> Generator {
-        let [of_locks, of_documents, of_transactions, of_indexes] = others;
+    /// Clients that hold nothing; those of `others` are the draws about locks, documents, transactions,
+    /// indexes and attachments.
+    pub fn new(shard: u32, mixes: bool, mut rng: Rng, others: [Rng; 5]) -> Generator {
+        let [of_locks, of_documents, of_transactions, of_indexes, of_attachments] = others;
         let payload_bytes_max = *rng.pick(&[16, 64, 400, 3_000]);
         let fair_only = rng.chance(1, 3);
         let relates = !fair_only && rng.chance(1, 2);
@@ -51,6 +52,9 @@ impl Generator {
             locks: Some(of_locks).and_then(|mut rng| rng.chance(1, 2).then(|| LocksKnown::new(rng))),
             documents: Some(of_documents)
                 .and_then(|mut rng| rng.chance(1, 2).then(|| DocumentsKnown::new(rng, of_indexes))),
+            // The model of other runs knows no bytes of attachments.
+            attachments: Some(of_attachments)
+                .and_then(|mut rng| (mixes && rng.chance(2, 3)).then(|| AttachmentsKnown::new(rng))),
             transactions: Some(of_transactions).and_then(|mut rng| rng.chance(1, 2).then_some(rng)),
         }
     }
@@ -81,6 +85,9 @@ impl Generator {
             return op;
         }
         if let Some(op) = self.document(seen) {
+            return op;
+        }
+        if let Some(op) = self.attachment(seen) {
             return op;
         }
         if let Some(op) = self.transaction(seen) {

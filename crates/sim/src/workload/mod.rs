@@ -4,6 +4,7 @@
 //! receipts, name queues that do not exist, and go away before the answer.
 
 mod admin;
+mod attachments;
 mod bounds;
 mod bulks;
 mod change;
@@ -33,9 +34,11 @@ use sluice_engine::limits::Limits;
 use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
 
 use crate::rng::Rng;
+use attachments::AttachmentsKnown;
 use documents::DocumentsKnown;
 use locks::LocksKnown;
 
+pub use attachments::AttachmentOp;
 pub use bulks::{BulkChange, BulkOp};
 pub use change::ChangeOp;
 pub use consumers::ConsumerOp;
@@ -116,6 +119,8 @@ pub enum SentBlob<'a> {
     },
     /// Plain text.
     Text(&'a str),
+    /// Bytes as they are.
+    Bytes(&'a [u8]),
 }
 
 impl<'a> SentBlob<'a> {
@@ -172,6 +177,7 @@ pub enum Op {
     Consumer(ConsumerOp),
     Lock(LockOp),
     Document(DocumentOp),
+    Attachment(AttachmentOp),
     Index(IndexOp),
     Transaction(TransactionOp),
 }
@@ -248,6 +254,8 @@ pub struct Generator {
     locks: Option<LocksKnown>,
     /// Documents; `None`: clients use none in this run.
     documents: Option<DocumentsKnown>,
+    /// Attachments; `None`: clients use none in this run.
+    attachments: Option<AttachmentsKnown>,
     /// The draws about transactions; `None`: clients use none in this run.
     transactions: Option<Rng>,
 }

@@ -50,6 +50,7 @@ impl Op {
             Op::Consumer(op) => Some(op),
             Op::Lock(op) => Some(op),
             Op::Document(op) => Some(op),
+            Op::Attachment(op) => Some(op),
             Op::Index(op) => Some(op),
             Op::Transaction(op) => Some(op),
             _ => None,
@@ -153,6 +154,7 @@ impl Op {
             | Op::Consumer(_)
             | Op::Lock(_)
             | Op::Document(_)
+            | Op::Attachment(_)
             | Op::Index(_)
             | Op::Transaction(_) => self.with_feature(f),
         }

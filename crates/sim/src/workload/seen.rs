@@ -160,8 +160,20 @@ impl Seen<'_> {
             for document in self.0.documents_after(namespace.id, "", None, ALL) {
                 let versions = self.0.document_versions(namespace.id, &document.key).into_iter();
                 blobs.extend(versions.map(|view| (view.key, view.blob)));
+                blobs.extend(self.chunks_of(namespace.id, &document.key));
             }
         }
         blobs
+    }
+
+    /// Chunks of the attachments of a document, each with the name of its attachment.
+    fn chunks_of(&self, namespace: NamespaceId, key: &str) -> Vec<(String, BlobRef)> {
+        let attachments = self.0.attachments_after(namespace, key, None, ALL).unwrap_or_default();
+        let chunks = attachments.into_iter().flat_map(|view| {
+            let revision = view.version.revision;
+            let found = self.0.attachment_chunks(namespace, (key, &view.name), revision, 0, usize::MAX);
+            found.into_iter().flatten().map(move |chunk| (view.name.clone(), chunk.blob))
+        });
+        chunks.collect()
     }
 }

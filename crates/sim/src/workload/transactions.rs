@@ -10,7 +10,7 @@ use sluice_engine::locks::LockMode;
 use super::flows::Relations;
 use super::names::QUEUES;
 use super::seen::Seen;
-use super::{DocumentOp, Generator, Item, Lend, LockOp, Op, SentBlob};
+use super::{AttachmentOp, DocumentOp, Generator, Item, Lend, LockOp, Op, SentBlob};
 use crate::rng::Rng;
 
 /// Operations of one transaction at most.
@@ -26,7 +26,7 @@ pub struct TransactionOp {
     pub key: Vec<u8>,
     /// Digest of the request.
     pub digest: u64,
-    /// Sends and settlements of one item each, and operations on documents and locks.
+    /// Sends and settlements of one item each, and operations on documents, attachments and locks.
     pub operations: Vec<Op>,
 }
 
@@ -38,6 +38,7 @@ impl TransactionOp {
                 op,
                 Op::Settle { .. }
                     | Op::Document(DocumentOp::Delete { .. } | DocumentOp::Check { .. })
+                    | Op::Attachment(AttachmentOp::Delete { .. })
                     | Op::Lock(LockOp::Release { .. })
             )
         };
@@ -116,6 +117,9 @@ impl Generator {
     }
 
     fn operation(&mut self, namespace: NamespaceId) -> Option<Op> {
+        if let Some(op) = self.attachment_together(namespace) {
+            return Some(op);
+        }
         match self.draws().below(9) {
             0..=2 => {
                 let queue = (*self.draws().pick(&QUEUES)).to_owned();

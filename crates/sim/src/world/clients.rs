@@ -20,7 +20,7 @@ use super::consumers::Reader;
 use super::records::{bytes_of, give_back};
 use super::watchers::Watchers;
 use crate::model::Checked;
-use crate::workload::{ConsumerOp, DocumentOp, LockOp, Op, Wanted};
+use crate::workload::{AttachmentOp, ConsumerOp, DocumentOp, LockOp, Op, Wanted};
 
 /// Capacity for answers that clients have not taken; more than one step can give.
 const COMPLETIONS: usize = 4_096;
@@ -302,6 +302,13 @@ impl World {
                 Some(Op::Document(DocumentOp::Put { namespace, key, .. })),
             ) => {
                 self.lanes[self.at].generator.written(*namespace, key, *version);
+                Ok(())
+            }
+            (
+                Ok(Reply::UploadBegun { upload }),
+                Some(Op::Attachment(AttachmentOp::Begin { namespace, key, name })),
+            ) => {
+                self.lanes[self.at].generator.begun(*namespace, key, name, *upload);
                 Ok(())
             }
             (Ok(Reply::Committed { duplicate: false }), Some(Op::Transaction(whole))) => {

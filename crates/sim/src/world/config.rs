@@ -152,11 +152,11 @@ impl Config {
         Space::new(Arc::new(disk.for_next_process()), dir, *reserve_bytes, *full_margin_bytes)
     }
 
-    /// The draws about locks, documents, transactions and indexes on a shard: by the identity, so that the
-    /// other draws of a seed do not change.
-    pub(super) fn other_draws(&self, shard: u32) -> [Rng; 4] {
+    /// The draws about locks, documents, transactions, indexes and attachments on a shard: by the identity,
+    /// so that the other draws of a seed do not change.
+    pub(super) fn other_draws(&self, shard: u32) -> [Rng; 5] {
         let seed = self.journal.identity.rotate_left(shard + 1);
-        [seed, !seed, seed.swap_bytes(), !seed.swap_bytes()].map(Rng::new)
+        [seed, !seed, seed.swap_bytes(), !seed.swap_bytes(), seed.rotate_left(32)].map(Rng::new)
     }
 
     /// Settings of a shard's journal, which shares this room with others (`None`: with none).

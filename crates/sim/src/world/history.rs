@@ -410,6 +410,7 @@ impl History {
         };
         let same = match sent {
             SentBlob::Text(text) => bytes == text.as_bytes(),
+            SentBlob::Bytes(sent) => bytes == sent,
             SentBlob::Message { content_type, headers, tags, payload } => {
                 let Some(read) = MessageBlob::parse(bytes) else {
                     return Err(format!("{blob:?} cannot be read"));
@@ -463,7 +464,7 @@ mod tests {
         let limits = Limits { idempotency_window_ms: 5_000, ..Limits::default() };
         let mixes = seed.is_multiple_of(2);
         let mut history = History::new(limits.clone(), !mixes);
-        let others = [!seed, seed, seed.swap_bytes(), !seed.swap_bytes()].map(Rng::new);
+        let others = [!seed, seed, seed.swap_bytes(), !seed.swap_bytes(), seed + 1].map(Rng::new);
         let mut clients = Generator::new(0, mixes, rng.fork(), others);
         let mut now_us = 1_767_225_600_000_000;
         history.begin_at(1);

@@ -12,6 +12,7 @@ use crate::documents::{DocumentCondition, DocumentVersion};
 use crate::error::Error;
 use crate::limits::{ATTACHMENTS_MAX, DOCUMENT_ATTACHMENTS_MAX};
 use crate::outcome::{Outcome, Reply};
+use crate::plant::{self, Plant};
 use crate::store::key::Key;
 use crate::store::slot::Slot;
 
@@ -81,7 +82,8 @@ impl DocumentModule {
             return Err(Error::UploadNotFound { upload: commit.upload.to_string() });
         }
         let bytes = upload.progress.bytes;
-        if let Some(expected) = commit.bytes.filter(|expected| *expected != bytes) {
+        let is_planted = plant::is(Plant::CommitIncompleteUpload);
+        if let Some(expected) = commit.bytes.filter(|expected| *expected != bytes && !is_planted) {
             return Err(Error::UploadIncomplete { bytes, expected });
         }
         if let Some(expected) = commit.sha256.filter(|expected| *expected != upload.sha256) {
