@@ -165,6 +165,7 @@ mod tests {
     #[test]
     fn what_its_handler_has_settled_is_no_loss() {
         assert_eq!(Loss::of(Some(b"already_settled")), None);
+        assert_eq!(Loss::of(Some(b"in_doubt")), None, "its transaction is being decided");
         assert_eq!(Loss::of(Some(b"cancelled")), Some(Loss::Cancelled));
         assert_eq!([Loss::of(Some(b"lease_lost")), Loss::of(None)], [Some(Loss::Over); 2]);
     }

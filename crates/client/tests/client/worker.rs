@@ -14,7 +14,10 @@ use tokio::sync::mpsc;
 struct Fake {
     ready: VecDeque<String>,
     calls: Vec<(String, Value)>,
-    extend_fails: bool,
+    /// The code with which the next extend is refused.
+    extend_fails: Option<&'static str>,
+    /// Receipts whose next settlement is answered `in_doubt`.
+    in_doubt: Vec<&'static str>,
     /// An extend is never answered, as when the network is cut.
     extend_hangs: bool,
     /// So many handlers have to be done before anything is settled.
@@ -62,6 +65,21 @@ impl Fake {
         }
     }
 
+    /// The result of an item, or a receipt alone, of a settlement or an extend.
+    fn result(&mut self, extend: bool, item: &Value) -> Value {
+        let receipt = item.as_str().or(item["receipt"].as_str()).unwrap();
+        let code = if extend {
+            self.extend_fails.take()
+        } else {
+            let at = self.in_doubt.iter().position(|open| *open == receipt);
+            at.map(|at| self.in_doubt.swap_remove(at)).map(|_| "in_doubt")
+        };
+        match code {
+            Some(code) => json!({"ok": false, "error": {"code": code, "message": "no"}}),
+            None => json!({"ok": true}),
+        }
+    }
+
     fn calls(&self, end: &str) -> usize {
         self.calls.iter().filter(|(path, _)| path.ends_with(end)).count()
     }
@@ -106,11 +124,10 @@ async fn answer(fake: Arc<Mutex<Fake>>, request: Request) -> Reply {
             .collect();
         return Reply::Json(200, json!({ "messages": messages }).to_string());
     }
-    let count = body["items"].as_array().or(body["receipts"].as_array()).unwrap().len();
     let extend = request.path.ends_with("/extend");
-    let (fails, hangs, delay) = {
+    let (hangs, delay) = {
         let fake = fake.lock().unwrap();
-        (fake.extend_fails && extend, fake.extend_hangs && extend, fake.settle_delay)
+        (fake.extend_hangs && extend, fake.settle_delay)
     };
     if hangs {
         return std::future::pending().await;
@@ -121,13 +138,11 @@ async fn answer(fake: Arc<Mutex<Fake>>, request: Request) -> Reply {
         fake.done >= fake.done_before_settling
     })
     .await;
-    fake.lock().unwrap().put_back_nacked(&body);
-    let result = if fails {
-        json!({"ok": false, "error": {"code": "lease_lost", "message": "over"}})
-    } else {
-        json!({"ok": true})
-    };
-    Reply::Json(200, json!({ "results": vec![result; count] }).to_string())
+    let mut fake = fake.lock().unwrap();
+    fake.put_back_nacked(&body);
+    let items = body["items"].as_array().or(body["receipts"].as_array()).unwrap();
+    let results: Vec<Value> = items.iter().map(|item| fake.result(extend, item)).collect();
+    Reply::Json(200, json!({ "results": results }).to_string())
 }
 
 async fn worker(fake: &Arc<Mutex<Fake>>, change: impl FnOnce(&mut WorkerOptions)) -> Worker {
@@ -239,7 +254,7 @@ async fn a_lease_is_extended_at_half_time_while_the_handler_runs() {
 #[tokio::test]
 async fn a_handler_hears_that_its_lease_is_lost() {
     let fake = Fake::with(1);
-    fake.lock().unwrap().extend_fails = true;
+    fake.lock().unwrap().extend_fails = Some("lease_lost");
     let worker = worker(&fake, |o| o.lease = Duration::from_secs(1)).await;
     let handler = |job: sluice_client::Job| async move {
         job.lost.stopped().await;
@@ -248,6 +263,49 @@ async fn a_handler_hears_that_its_lease_is_lost() {
     let (sender, mut heard) = events();
     worker.run(Stop::new(), handler, sender).await.unwrap();
     assert!(matches!(heard.recv().await, Some(WorkerEvent::LeaseLost(id)) if id == "m0"));
+}
+
+#[tokio::test]
+async fn a_lease_in_doubt_is_not_lost() {
+    let fake = Fake::with(1);
+    fake.lock().unwrap().extend_fails = Some("in_doubt");
+    let worker = worker(&fake, |o| o.lease = Duration::from_secs(4)).await;
+    let seen = Arc::clone(&fake);
+    let handler = move |job: sluice_client::Job| {
+        let seen = Arc::clone(&seen);
+        async move {
+            until(|| seen.lock().unwrap().calls("/extend") == 2).await;
+            assert!(!job.lost.is_stopped());
+            Settle::Ack
+        }
+    };
+    let (sender, mut heard) = events();
+    let summary = worker.run(Stop::new(), handler, sender).await.unwrap();
+    assert_eq!((summary.acked, summary.lost), (1, 0));
+    assert!(heard.recv().await.is_none(), "nothing was lost");
+}
+
+#[tokio::test]
+async fn a_settlement_in_doubt_is_repeated_until_it_is_decided() {
+    let fake = Fake::with(3);
+    {
+        let mut fake = fake.lock().unwrap();
+        // The first to be done settles alone, the others together, of whom one is in doubt.
+        (fake.done_before_settling, fake.in_doubt) = (3, vec!["r-m2", "r-m2"]);
+    }
+    let worker = worker(&fake, |o| o.concurrency = 3).await;
+    let counting = Arc::clone(&fake);
+    let handler = move |_| {
+        counting.lock().unwrap().done += 1;
+        async { Settle::Ack }
+    };
+    let (sender, mut heard) = events();
+    let summary = worker.run(Stop::new(), handler, sender).await.unwrap();
+    assert_eq!((summary.acked, summary.lost, summary.unsettled), (3, 0, 0));
+    assert!(heard.recv().await.is_none(), "no settlement has failed");
+    let fake = fake.lock().unwrap();
+    let tries = fake.settled("ack").iter().filter(|receipt| *receipt == "r-m2").count();
+    assert_eq!((tries, fake.in_doubt.len()), (3, 0));
 }
 
 #[tokio::test]
