@@ -68,18 +68,25 @@ struct All {
 }
 
 impl All {
-    /// Adds one, unless there are too many.
-    fn insert(&mut self, open: Arc<Open>) -> Result<(), Error> {
+    /// Checks that a caller may begin one more.
+    fn expect_room(&self, caller: &str) -> Result<(), Error> {
         if self.by_id.len() >= OPEN_MAX {
             return Err(Error::Overloaded { what: "open transactions", retry_after_ms: 1_000 });
         }
-        let of_caller = self.of_callers.entry(Arc::clone(&open.about.caller)).or_default();
+        let of_caller = self.of_callers.get(caller).copied().unwrap_or_default();
         // Where nobody has to say who they are, callers cannot be told apart.
-        let is_anybody = *open.about.caller == *Caller::Anybody.name();
-        if *of_caller >= OF_CALLER_MAX && !is_anybody {
+        let is_anybody = *caller == *Caller::Anybody.name();
+        if of_caller >= OF_CALLER_MAX && !is_anybody {
             let (what, limit) = ("open transactions of one caller", OF_CALLER_MAX as u64);
             return Err(Error::LimitExceeded { what, limit });
         }
+        Ok(())
+    }
+
+    /// Adds one, unless there are too many.
+    fn insert(&mut self, open: Arc<Open>) -> Result<(), Error> {
+        self.expect_room(&open.about.caller)?;
+        let of_caller = self.of_callers.entry(Arc::clone(&open.about.caller)).or_default();
         *of_caller += 1;
         self.by_id.insert(open.id.clone(), open);
         Ok(())
@@ -201,6 +208,17 @@ impl OpenTransactions {
         let end = tokio::spawn(end_after(ttl, shared, id)).abort_handle();
         *open.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
         Ok(open)
+    }
+
+    /// Checks that a caller may begin one more, and that there is memory for what it holds.
+    ///
+    /// # Errors
+    /// Those of [`OpenTransactions::begin`], and of [`Held::replace`].
+    pub(crate) fn expect_room(&self, caller: &str) -> Result<(), Error> {
+        if self.0.bytes.load(Ordering::Relaxed) + EACH_BYTES > ALL_BYTES_MAX {
+            return Err(out_of_memory());
+        }
+        self.0.open().expect_room(caller)
     }
 
     /// The open transaction with an id.
@@ -365,7 +383,7 @@ impl Held {
         let more = bytes.saturating_sub(self.bytes);
         if self.of_all.fetch_add(more, Ordering::Relaxed) + more > ALL_BYTES_MAX {
             self.of_all.fetch_sub(more, Ordering::Relaxed);
-            return Err(Error::Overloaded { what: "bytes of open transactions", retry_after_ms: 1_000 });
+            return Err(out_of_memory());
         }
         self.of_all.fetch_sub(self.bytes.saturating_sub(bytes), Ordering::Relaxed);
         self.bytes = bytes;
@@ -378,12 +396,17 @@ impl Held {
     /// Number of messages for which there is still room.
     ///
     /// # Errors
-    /// `batch_too_large`: for none.
+    /// `batch_too_large`: for none; `overloaded`: for none in all transactions of the node.
     pub(crate) fn room_for_messages(&self) -> Result<usize, Error> {
         let (count, bytes) = (self.staged.count(), self.staged.bytes());
         staged_at_most(bytes + EACH_BYTES)?;
         counted_at_most(count + 1)?;
-        Ok((TRANSACTION_OPERATIONS_MAX - count).min((STAGED_BYTES_MAX - bytes) / EACH_BYTES))
+        let of_all = ALL_BYTES_MAX.saturating_sub(self.of_all.load(Ordering::Relaxed));
+        let messages = (STAGED_BYTES_MAX - bytes).min(of_all) / EACH_BYTES;
+        if messages == 0 {
+            return Err(out_of_memory());
+        }
+        Ok(messages.min(TRANSACTION_OPERATIONS_MAX - count))
     }
 
     /// Enlists messages that were received.
@@ -396,6 +419,11 @@ impl Held {
         counted_at_most(staged.count())?;
         self.replace(staged)
     }
+}
+
+#[cold]
+fn out_of_memory() -> Error {
+    Error::Overloaded { what: "bytes of open transactions", retry_after_ms: 1_000 }
 }
 
 /// Refuses more operations than a commit has.
@@ -468,7 +496,10 @@ mod tests {
         let open = all.begin(LED, Duration::from_secs(50), "ann").unwrap();
         let mut one = open.lock(&all).await.unwrap();
         assert_eq!(one.replace(Staged::of_bytes(1)).unwrap_err().code(), "overloaded");
+        assert_eq!(one.room_for_messages().unwrap_err().code(), "overloaded");
+        assert_eq!(all.expect_room("ann").unwrap_err().code(), "overloaded");
         held[0].lock(&all).await.unwrap().replace(Staged::of_bytes(5)).unwrap();
+        all.expect_room("ann").unwrap();
         one.replace(Staged::of_bytes(1)).unwrap();
         assert_eq!(all.0.bytes.load(Ordering::Relaxed), ALL_BYTES_MAX - STAGED_BYTES_MAX + 6);
     }
@@ -490,6 +521,7 @@ mod tests {
             all.begin(LED, ttl, "ann").unwrap();
         }
         assert_eq!(all.begin(LED, ttl, "ann").err().unwrap().code(), "limit_exceeded");
+        assert_eq!(all.expect_room("ann").unwrap_err().code(), "limit_exceeded");
         all.begin(LED, ttl, "bob").unwrap();
         all.end(&first.id);
         all.begin(LED, ttl, "ann").unwrap();

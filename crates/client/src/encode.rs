@@ -9,7 +9,7 @@ use crate::base64;
 use crate::documents::{DocumentChange, DocumentPatch, DocumentPut};
 use crate::flows::QueueMessage;
 use crate::json::plain_len;
-use crate::message::{Message, MessageOptions, Receive, Report, Settle, SettleItem, Step};
+use crate::message::{Message, MessageOptions, Report, Settle, SettleItem, Step};
 use crate::types::Backoff;
 
 /// A receipt of 45 characters, its quotes and its comma.
@@ -154,55 +154,6 @@ fn in_base64(key: &str, octets: &[u8], out: &mut String) {
     out.push('"');
 }
 
-/// The transaction that messages are received in.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Enlisting<'a> {
-    /// None.
-    Apart,
-    /// An open one.
-    In(&'a str),
-    /// One that is begun for them, and is open for so long.
-    Begin(Duration),
-}
-
-/// The body of a receive; the queues go into it unless the path names the only one.
-pub(crate) fn receive(receive: &Receive, with_queues: bool, enlisting: Enlisting<'_>) -> String {
-    let mut out = String::with_capacity(96);
-    number("{\"max\":", u64::from(receive.max), &mut out);
-    number(",\"wait_ms\":", millis(receive.wait), &mut out);
-    if let Some(lease) = receive.lease {
-        number(",\"lease_ms\":", millis(lease), &mut out);
-    }
-    if !receive.consumer.is_empty() {
-        out.push_str(",\"consumer\":");
-        string(&receive.consumer, &mut out);
-    }
-    match enlisting {
-        Enlisting::Apart => {}
-        Enlisting::In(transaction) => {
-            out.push_str(",\"transaction\":");
-            string(transaction, &mut out);
-        }
-        Enlisting::Begin(ttl) => number(",\"transaction_ttl_ms\":", millis(ttl), &mut out),
-    }
-    if with_queues {
-        out.push_str(",\"queues\":[");
-        separated(&receive.queues, &mut out, |(name, weight), out| {
-            if *weight == 0 {
-                return string(name, out);
-            }
-            out.push_str("{\"name\":");
-            string(name, out);
-            number(",\"weight\":", u64::from(*weight), out);
-            out.push('}');
-        });
-        out.push(']');
-    }
-    out.push('}');
-    out
-}
-
-/// The body of a put of a document.
 /// Bytes that JSON may add to any text: those who look at a request can read it.
 const ESCAPES_FEW: usize = 1_024;
 
@@ -436,7 +387,7 @@ fn pairs<T: AsRef<str>>(key: &str, pairs: &[(T, T)], out: &mut String) {
     out.push('}');
 }
 
-fn number(key: &str, value: u64, out: &mut String) {
+pub(crate) fn number(key: &str, value: u64, out: &mut String) {
     out.push_str(key);
     // Writing to a String cannot fail.
     let _ = write!(out, "{value}");
@@ -602,13 +553,5 @@ mod tests {
         assert_eq!(parsed(&settle(&items)), expected);
         assert_eq!(parsed(&receipts(["a", "b"])), json!({"receipts": ["a", "b"]}));
         assert_eq!(parsed(&extend([("a", None)])), json!({"items": [{"receipt": "a"}]}));
-    }
-
-    #[test]
-    fn a_receive_names_its_queues_with_weights() {
-        let what = Receive::from_queues(vec![("a".into(), 0), ("b".into(), 3)]).max(2);
-        let expected = json!({"max": 2, "wait_ms": 0, "queues": ["a", {"name": "b", "weight": 3}]});
-        assert_eq!(parsed(&receive(&what, true)), expected);
-        assert_eq!(parsed(&receive(&what, false)), json!({"max": 2, "wait_ms": 0}));
     }
 }

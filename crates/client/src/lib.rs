@@ -81,6 +81,7 @@ mod locks;
 mod message;
 mod options;
 mod outgoing;
+mod receiving;
 mod retry;
 mod schedules;
 mod servers;

@@ -412,3 +412,12 @@ fn errors_name_the_place_and_what_is_wrong() {
     let deep = format!("{{\"x\":{}", "[".repeat(100_000));
     assert!(fails(&ReceivedBody(Bytes::from(deep))).contains("nested too deeply"));
 }
+
+#[test]
+fn a_receive_tells_the_transaction_that_it_has_begun() {
+    let text = br#"{"messages":[],"transaction":"t","expires_at_ms":7,"more":1}"#;
+    let body = ReceivedBody(Bytes::from_static(text));
+    let begun = Begun { transaction: "t".to_owned(), expires_at_ms: 7 };
+    assert_eq!(body.decode_enlisted().unwrap(), (Vec::new(), Some(begun)));
+    assert_eq!(delivery("").decode_enlisted().unwrap().1, None);
+}

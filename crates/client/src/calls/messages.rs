@@ -6,9 +6,10 @@ use http::Method;
 
 use crate::answers::{Delivered, ReceivedBody, SentBody};
 use crate::client::{Client, encoded, put_key};
-use crate::encode::{self, Enlisting};
+use crate::encode;
 use crate::error::ClientError;
 use crate::message::{Message, Receive};
+use crate::receiving::{self, Enlisting};
 use crate::retry::Safety;
 use crate::stored::{Stored, StoredPage};
 use crate::transport::Answer;
@@ -98,7 +99,7 @@ impl Client {
             [(queue, _)] => (format!("/queues/{}/receive", encoded(queue)), false),
             _ => ("/receive".to_owned(), true),
         };
-        let body = encode::receive(receive, with_queues, enlisting);
+        let body = receiving::body(receive, with_queues, enlisting);
         let mut call = self.call(Method::POST, self.path(&path), body);
         call.timeout = call.timeout.saturating_add(receive.wait.min(Duration::from_secs(3600)));
         let safety = match enlisting {

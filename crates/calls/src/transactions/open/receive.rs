@@ -92,12 +92,14 @@ async fn receive_and_begin(
     waiting: Option<Standing>,
 ) -> Result<Received, CallError> {
     let (permit, ttl) = (cleared.permit(), Duration::from_millis(ttl_ms));
+    let (all, caller) = (permit.calls().open_transactions(), permit.caller().name());
+    // Each delivery that goes back counts among those of its message.
+    all.expect_room(caller)?;
     let max_messages = receive.max_messages.min(TRANSACTION_OPERATIONS_MAX as u32);
     let receiving = cleared.begin_receive(Receive { max_messages, lease_ms: lease_ms(ttl), ..receive })?;
     let messages = done(receiving, waiting, permit.stopping()).await?;
     let Some(enlisted) = enlisted(permit, &messages)? else { return Ok(Received { messages, begun: None }) };
-    let all = permit.calls().open_transactions();
-    let open = all.begin(led(permit).await?, ttl, permit.caller().name())?;
+    let open = all.begin(led(permit).await?, ttl, caller)?;
     if let Err(error) = open.lock(all).await?.enlist(enlisted) {
         all.end(&open.id);
         return Err(error.into());
