@@ -20,7 +20,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod across;
+pub mod across;
 mod agreed_clock;
 pub mod api;
 mod asks;
@@ -79,7 +79,7 @@ mod start;
 pub mod steering;
 mod transactions;
 
-pub use across::RefusedPart;
+pub use across::driver::RefusedPart;
 pub use agreed_clock::AgreedClock;
 pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
 pub use attachments::AttachmentName;

@@ -7,8 +7,11 @@
 //! ```
 //!
 //! Each arrow is a record, and the caller is answered behind `finish`. Whoever drives it may stop anywhere:
-//! the leaders of the shards go on with what they find (`finishing`).
+//! the leaders of the shards go on with what they find (`finishing`). What is decided when stands in
+//! [`driver`] and [`errands`], which the simulator runs too.
 
+pub mod driver;
+pub mod errands;
 mod finishing;
 mod part;
 
@@ -17,31 +20,21 @@ use std::time::Duration;
 
 use sluice_engine::command::{Command, Transaction, TransactionDecide, TransactionPrepare};
 use sluice_engine::id::TransactionId;
-use sluice_engine::outcome::Reply;
-use sluice_engine::transactions::OperationDone;
 use sluice_engine::{Error, NamespaceId};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 
-use crate::across::part::{Outcome, Part};
+use crate::across::driver::{Next, Outcome, RefusedPart, unknown};
+use crate::across::part::Part;
 use crate::clock::wall_us;
 use crate::handle::Node;
 use crate::random::random_number;
-use crate::transactions::{Committed, Refused};
+use crate::transactions::Committed;
 
 /// Time after which a transaction that is not decided is aborted.
 const DECIDED_WITHIN: Duration = Duration::from_secs(10);
 /// Time for which the leader of a shard is awaited.
 const LED_WITHIN: Duration = Duration::from_secs(5);
-
-/// The refusal of a transaction over several namespaces.
-#[derive(Clone, PartialEq, Debug)]
-pub struct RefusedPart {
-    /// The part that is to blame: 0 is the coordinator's, then the others in order.
-    pub part: usize,
-    /// Why.
-    pub refused: Refused,
-}
 
 /// A transaction that is about to be driven.
 struct Across {
@@ -104,84 +97,32 @@ impl Node {
 
 impl Across {
     async fn run(self) -> Result<Vec<Committed>, RefusedPart> {
-        let prepared = self.at_leaders(self.prepares.iter().cloned()).await;
-        let is_repeat = |outcome: &Outcome| matches!(outcome, Ok((Reply::Committed { .. }, _)));
-        if prepared.iter().any(is_repeat) {
-            self.finish(false).await;
-            return self.done_before(prepared).await;
-        }
-        if let Some(part) = prepared.iter().position(Result::is_err) {
-            self.finish(false).await;
-            let refused = prepared.into_iter().find_map(Result::err);
-            let refused = refused.unwrap_or_else(|| unknown().refused);
-            return Err(self.refused(part + 1, refused).await);
-        }
-        // Proposed here alone, and once: a second record could be behind what the first has led to.
-        let decided = {
-            let _deciding = self.node.inner.driving.deciding.read().await;
-            self.node.here(&self.decide).await
-        };
-        let own = match decided {
-            Some(Ok((Reply::Committed { duplicate: false }, done))) => done,
-            Some(Ok((Reply::Committed { duplicate: true }, _))) => {
-                // The others have forgotten what they did.
-                self.finish(false).await;
-                return Err(unknown());
-            }
-            // The record may be in the log.
-            Some(Err(Refused { error: Error::OutcomeUnknown {} | Error::JournalFailed { .. }, .. })) => {
-                return Err(unknown());
-            }
-            Some(Ok(_)) => return Err(unknown()),
-            Some(Err(refused)) => {
-                self.finish(false).await;
-                return Err(RefusedPart { part: 0, refused });
-            }
-            None => {
-                self.finish(false).await;
-                return Err(RefusedPart { part: 0, refused: Error::NoLeader {}.into() });
-            }
-        };
-        let mut parts = vec![own];
-        for finished in self.finish(true).await {
-            match finished {
-                Ok((Reply::Finished { known: true }, done)) => parts.push(done),
-                // It is committed, and will be finished.
-                Ok(_) | Err(_) => return Err(unknown()),
-            }
-        }
-        self.forget();
-        Ok(committed(parts, false))
-    }
-
-    /// The refusal of a part; unknown if the first request with this idempotency key was done meanwhile.
-    async fn refused(&self, part: usize, refused: Refused) -> RefusedPart {
-        let (key, digest) = &self.repeat;
-        let is_unknown = refused.error == Error::OutcomeUnknown {};
-        if key.is_empty() {
-            // It is not decided, so nothing is done.
-            let refused = if is_unknown { Error::NoLeader {}.into() } else { refused };
-            return RefusedPart { part, refused };
-        }
-        match self.node.committed(self.own.0, key, *digest).await {
-            Ok(None) | Err(Error::IdempotencyMismatch { .. }) if !is_unknown => RefusedPart { part, refused },
-            Ok(_) | Err(_) => unknown(),
+        let mut next = Next::first(self.participants.len(), !self.repeat.0.is_empty());
+        loop {
+            next = match next {
+                Next::Prepare(step) => step.prepared(self.at_leaders(self.prepares.iter().cloned()).await),
+                Next::Decide(step) => step.decided(self.decide().await),
+                Next::Finish(step) => {
+                    let finished = self.finish(step.commit()).await;
+                    step.finished(finished)
+                }
+                Next::LookUp(step) => {
+                    let (key, digest) = &self.repeat;
+                    step.looked_up(self.node.committed(self.own.0, key, *digest).await)
+                }
+                Next::Answer { answer, forget } => {
+                    if forget {
+                        self.forget();
+                    }
+                    return answer;
+                }
+            };
         }
     }
 
-    /// The outcomes of the first request with this idempotency key.
-    async fn done_before(&self, prepared: Vec<Outcome>) -> Result<Vec<Committed>, RefusedPart> {
-        let (key, digest) = &self.repeat;
-        let own = self.node.committed(self.own.0, key, *digest).await;
-        let own = own.map_err(|error| RefusedPart { part: 0, refused: error.into() })?;
-        let mut parts: Vec<_> = own.into_iter().map(|own| own.operations).collect();
-        for outcome in prepared {
-            if let Ok((Reply::Committed { .. }, done)) = outcome {
-                parts.push(done);
-            }
-        }
-        let are_all = parts.len() == 1 + self.participants.len();
-        if are_all { Ok(committed(parts, true)) } else { Err(unknown()) }
+    async fn decide(&self) -> Option<Outcome> {
+        let _deciding = self.node.inner.driving.deciding.read().await;
+        self.node.here(&self.decide).await
     }
 
     /// Finishes all prepared parts.
@@ -216,9 +157,9 @@ impl Across {
 
 impl Node {
     /// Finishes the part of a coordinator. Where that fails, all is finished once more.
-    async fn forget(&self, part: &Part) {
+    async fn forget(&self, part: &Part) -> Outcome {
         let _deciding = self.inner.driving.deciding.read().await;
-        let _ = self.at_leader(part, LED_WITHIN).await;
+        self.at_leader(part, LED_WITHIN).await
     }
 }
 
@@ -228,14 +169,6 @@ fn finishes(node: &Node, id: TransactionId, places: &[(NamespaceId, u32)], commi
         node.part(*shard, &Command::TransactionFinish { namespace: *namespace, id, commit }).ok()
     };
     places.iter().filter_map(finish).collect()
-}
-
-fn committed(parts: Vec<Vec<OperationDone>>, duplicate: bool) -> Vec<Committed> {
-    parts.into_iter().map(|operations| Committed { operations, duplicate }).collect()
-}
-
-fn unknown() -> RefusedPart {
-    RefusedPart { part: 0, refused: Error::OutcomeUnknown {}.into() }
 }
 
 #[cold]

@@ -10,11 +10,12 @@ use bytes::Bytes;
 use sluice_engine::command::{Command, RecordSink};
 use sluice_engine::limits::TRANSACTION_PART_BYTES_MAX;
 use sluice_engine::outcome::Reply;
-use sluice_engine::transactions::{Decision, OperationDone};
+use sluice_engine::transactions::Decision;
 use sluice_engine::{Error, decode_outcomes, encode_outcomes, is_two_phase};
 use sluice_journal::Class;
 use tokio::sync::oneshot;
 
+use super::driver::Outcome;
 use crate::handle::Node;
 use crate::shard::request::{Answer, Proposal, ReplyTo, Request};
 use crate::transactions::Refused;
@@ -39,9 +40,6 @@ pub(super) struct Part {
     /// The record as a question.
     question: Bytes,
 }
-
-/// Outcome of a record.
-pub(super) type Outcome = Result<(Reply, Vec<OperationDone>), Refused>;
 
 #[derive(Default)]
 struct Record {
@@ -234,6 +232,7 @@ fn decode_answer(bytes: &[u8]) -> Option<Outcome> {
 #[cfg(test)]
 mod tests {
     use sluice_engine::id::{MessageId, NamespaceId, TransactionId};
+    use sluice_engine::transactions::OperationDone;
 
     use super::*;
 
