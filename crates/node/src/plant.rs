@@ -15,8 +15,8 @@ pub enum Plant {
     OwnWallClock,
     /// A new leader goes on from the last logged time.
     LastLoggedTime,
-    /// The decision on a transaction is forgotten although not all parts are known to be finished.
-    ForgetUnfinished,
+    /// The decision on a transaction is forgotten before its parts are finished.
+    ForgetDecisionEarly,
     /// A part that nobody drives is let go of although the transaction is committed.
     AbortCommitted,
 }

@@ -124,6 +124,9 @@ impl Deciding {
     /// Goes on with the outcome of the record; `None`: this node does not lead.
     pub fn decided(self, outcome: Option<Outcome>) -> Next {
         let end = match outcome {
+            Some(Ok((Reply::Committed { duplicate: false }, _))) if plant::is(Plant::ForgetDecisionEarly) => {
+                return Next::Answer { answer: Err(unknown()), forget: true };
+            }
             Some(Ok((Reply::Committed { duplicate: false }, done))) => End::Committed(done),
             // The others have forgotten what they did.
             Some(Ok((Reply::Committed { duplicate: true }, _))) => End::Aborted(unknown()),
@@ -155,10 +158,7 @@ impl Finishing {
             match finished {
                 Ok((Reply::Finished { known: true }, done)) => parts.push(done),
                 // It is committed, and will be finished.
-                Ok(_) | Err(_) => {
-                    let forget = plant::is(Plant::ForgetUnfinished);
-                    return Next::Answer { answer: Err(unknown()), forget };
-                }
+                Ok(_) | Err(_) => return Next::Answer { answer: Err(unknown()), forget: false },
             }
         }
         Next::Answer { answer: Ok(committed(parts, false)), forget: true }

@@ -84,8 +84,8 @@ impl Errands {
         Errands { own, begun: Job(VecDeque::new()), jobs, silent: BTreeSet::new() }
     }
 
-    /// The errand to run next, the same until its outcome is told; `None`: there is none left.
-    pub fn next(&mut self) -> Option<Errand> {
+    /// The errand to run, the same until its outcome is told; `None`: there is none left.
+    pub fn current(&mut self) -> Option<Errand> {
         while self.begun.0.is_empty() {
             let job = self.jobs.pop_front()?;
             if !job.0.iter().any(|errand| self.silent.contains(&errand.shard)) {
@@ -173,7 +173,7 @@ mod tests {
     /// The shards and steps of all errands, each of which has the outcome that `tell` gives.
     fn run(mut errands: Errands, tell: impl Fn(&Errand) -> Outcome) -> Vec<(u32, Step)> {
         let mut run = Vec::new();
-        while let Some(errand) = errands.next() {
+        while let Some(errand) = errands.current() {
             run.push((errand.shard, errand.step));
             errands.told(&tell(&errand));
         }

@@ -33,7 +33,7 @@ impl Node {
             Errands::new(shard, &decided, &at.engine.prepared_transactions(), at.now_us)
         };
         let Ok(mut errands) = self.look(shard, look).await else { return };
-        while let Some(errand) = errands.next() {
+        while let Some(errand) = errands.current() {
             let outcome = self.run_errand(&errand).await;
             tracing::debug!(?errand, is_done = outcome.is_ok(), "a transaction that nobody drives");
             errands.told(&outcome);
