@@ -66,6 +66,12 @@ pub enum Plant {
     PassChecks,
     /// A repeat of a transaction is another transaction.
     ForgetTransaction,
+    /// A transaction is decided to commit although a part may have been told already that it is not.
+    DecideTooLate,
+    /// The documents of a part that is prepared are not pinned.
+    SkipPin,
+    /// A snapshot leaves out one of the parts that are prepared.
+    LosePreparedPart,
     /// A new epoch takes from the consumers that it detaches what they hold.
     EndGraceWithEpoch,
 }

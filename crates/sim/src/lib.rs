@@ -45,6 +45,15 @@
 //! dead-letter queues, ends, keys, changes by people, consumers. Such runs have no model. The [`lives`] of
 //! messages are checked in all runs: rules that hold whatever happens first.
 //!
+//! # Transactions over several namespaces
+//!
+//! Some runs, of servers with durability `always` and of clusters, have requests over several namespaces,
+//! on one or several shards: see [`across`]. The node's own driver takes a step at a time in between
+//! everything else, and stops between any two records, by itself, with its process or with its leadership;
+//! the leaders of the shards go on, by the node's own rules. Runs that may take from one shard what was
+//! acknowledged and not from another have none: after a loss of power where replies do not wait for a sync,
+//! or after damage, nothing is promised across shards.
+//!
 //! # A journal under an owner
 //!
 //! With `--owner` a run has no server: a journal alone, whose owner tells what is committed, as it will be
@@ -93,6 +102,9 @@
 //!   everything that was acknowledged before the backup began.
 //! - The log of a newer server is refused, and left as it is. So is a shard that misses a file it needs.
 //! - After a start every namespace is on the shard that shard 0 names, with the same quotas, and on no other.
+//! - A transaction over several namespaces is done in all of them or in none: in all if it was answered as
+//!   done, in none if it was answered as refused. In the end nothing is prepared, decided or in doubt, and no
+//!   money has come or gone.
 //! - A bulk changes only messages that match its filter at that moment, each at most once, passes over none
 //!   that matched all the time, and counts the answers it got.
 //! - At the end of each run all faults end, and consumers bring every message to its end; a requested
@@ -121,12 +133,13 @@
 //! # Map
 //!
 //! [`run`] one seed, [`many`] many seeds, [`world`] the scheduler, crashes and the checks of answers,
-//! [`model`] the rules, [`lives`] rules that hold without a model, [`workload`] random requests, [`owner`] a
-//! journal alone, [`cluster`] several members, [`disk`] and [`clock`] the ground layer, [`rng`] randomness,
-//! [`plant`] bugs.
+//! [`model`] the rules, [`lives`] rules that hold without a model, [`workload`] random requests, [`across`]
+//! transactions over several namespaces, [`owner`] a journal alone, [`cluster`] several members, [`disk`] and
+//! [`clock`] the ground layer, [`rng`] randomness, [`plant`] bugs.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod across;
 pub mod clock;
 pub mod cluster;
 pub mod disk;

@@ -118,7 +118,8 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
          {} restarts, {} syncs, {} backups, {} losses, {} bulks, {} cuts, {} repairs, {} elections, \
          {} transfers, {} read back, {} without a leader, {} unknown, {} installed, {} rests, \
          {} renumbered, {} changes of members, {} refused, {} removed nodes back, {} leases resumed, \
-         {} disks filled, {} calls for which there was no room in {:.1} s",
+         {} disks filled, {} calls for which there was no room, {} transactions over several namespaces \
+         committed, {} refused in {:.1} s",
         stats.steps,
         stats.records,
         stats.answers,
@@ -146,6 +147,8 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
         stats.resumed,
         stats.filled,
         stats.full,
+        stats.committed,
+        stats.aborted,
         time.as_secs_f64()
     );
 }

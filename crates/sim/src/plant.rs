@@ -130,6 +130,12 @@ plants! {
     PassChecks = "pass_checks" in engine as PassChecks,
     /// A repeat of a transaction is another transaction.
     ForgetTransaction = "forget_transaction" in engine as ForgetTransaction,
+    /// A transaction is decided to commit although a part may have been told already that it is not.
+    DecideTooLate = "decide_too_late" in engine as DecideTooLate,
+    /// The documents of a part that is prepared are not pinned.
+    SkipPin = "skip_pin" in engine as SkipPin,
+    /// A snapshot leaves out one of the parts that are prepared.
+    LosePreparedPart = "lose_prepared_part" in engine as LosePreparedPart,
     /// A new epoch takes from the consumers that it detaches what they hold.
     EndGraceWithEpoch = "end_grace_with_epoch" in engine as EndGraceWithEpoch,
     /// A unique key is free while its message is leased.
@@ -206,6 +212,10 @@ plants! {
     OwnWallClock = "own_wall_clock" in node as OwnWallClock,
     /// A new leader goes on from the last logged time.
     LastLoggedTime = "last_logged_time" in node as LastLoggedTime,
+    /// The decision on a transaction is forgotten before its parts are finished.
+    ForgetDecisionEarly = "forget_decision_early" in node as ForgetDecisionEarly,
+    /// A part that nobody drives is let go of although the transaction is committed.
+    AbortCommitted = "abort_committed" in node as AbortCommitted,
 }
 
 impl fmt::Display for Plant {

@@ -10,6 +10,7 @@ use crate::document::state::DocumentSlot;
 use crate::document::writing::Room;
 use crate::error::Error;
 use crate::id::NamespaceId;
+use crate::plant::{self, Plant};
 use crate::store::slot::Slot;
 use crate::wire::{HeadPart, Put, Reader};
 
@@ -115,6 +116,9 @@ impl DocumentModule {
 
     /// Pins a key.
     pub(crate) fn pin(&mut self, namespace: NamespaceSlot, key: &str, core: &Core) {
+        if plant::is(Plant::SkipPin) {
+            return;
+        }
         let found = self.documents.find(namespace, key);
         let due_us = found.map_or(0, |slot| self.documents.slots.get(slot).due_us);
         if let Some(slot) = found {

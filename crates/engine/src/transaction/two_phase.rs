@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::id::{BlobRef, NamespaceId, TransactionId};
 use crate::limits::{TRANSACTIONS_PREPARED_BYTES_MAX, TRANSACTIONS_PREPARED_MAX};
 use crate::lock::state::ClaimSlot;
+use crate::plant::{self, Plant};
 use crate::store::slot;
 use crate::store::slot::Slot;
 use crate::transaction::record::{TransactionRecord, decode};
@@ -80,8 +81,9 @@ impl Prepared {
 
 impl HeadPart for TwoPhase {
     fn write_head(&self, out: &mut Vec<u8>) {
-        out.u32(self.prepared.len() as u32);
-        for ((id, namespace), prepared) in &self.prepared {
+        let kept = self.prepared.len().saturating_sub(plant::is(Plant::LosePreparedPart).into());
+        out.u32(kept as u32);
+        for ((id, namespace), prepared) in self.prepared.iter().take(kept) {
             id.write(out);
             namespace.write(out);
             prepared.write(out);

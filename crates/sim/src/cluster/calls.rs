@@ -19,8 +19,10 @@ use sluice_node::shard::request::{
 };
 use tokio::sync::oneshot::{self, Receiver, error::TryRecvError};
 
+use super::across::Asker;
 use super::documents::{DocumentCall, Told};
 use super::returns::Worker;
+use crate::across::driving::Found;
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 /// Queue of most messages.
@@ -109,6 +111,10 @@ pub(super) enum Call {
     Lock(LockCall, Receiver<Answer>),
     Write(DocumentCall, Receiver<Answer>),
     Read(DocumentCall, Replied<Told>),
+    /// A record of a transaction over several namespaces.
+    Record(Asker, Receiver<Answer>),
+    /// The key of the request that this driver has.
+    LookUp(u64, Receiver<Found>),
 }
 
 /// The answer to a call.
@@ -123,6 +129,8 @@ pub(super) enum Answered {
     /// With a grant, if it gives one.
     Locked(Result<Option<LockGrant>, Error>),
     Document(Result<Told, Error>),
+    Record(Answer),
+    Found(Found),
 }
 
 /// A call that waits for its answer.
@@ -163,6 +171,8 @@ impl Waiting {
                 reply.try_recv().map(|answer| Answered::Document(written(*call, answer)))
             }
             Call::Read(_, reply) => reply.try_recv().map(Answered::Document),
+            Call::Record(_, reply) => reply.try_recv().map(Answered::Record),
+            Call::LookUp(_, reply) => reply.try_recv().map(Answered::Found),
         };
         match found {
             Ok(answer) => Ok(Some(answer)),
@@ -199,7 +209,7 @@ fn written(call: DocumentCall, answer: Answer) -> Result<Told, Error> {
     }
 }
 
-fn propose(command: &Command<'_>) -> (Request, Receiver<Answer>) {
+pub(super) fn propose(command: &Command<'_>) -> (Request, Receiver<Answer>) {
     let (sender, reply) = oneshot::channel();
     (Request::Propose(Proposal::new(command, ReplyTo::Once(sender))), reply)
 }
@@ -213,7 +223,7 @@ pub(super) struct Client<'a> {
 }
 
 impl Client<'_> {
-    fn ask(&self, request: Request, wait_us: u64, call: Call) -> Waiting {
+    pub(super) fn ask(&self, request: Request, wait_us: u64, call: Call) -> Waiting {
         if self.mailbox.push(request).is_err() {
             unreachable!("a mailbox has room for all calls that are open")
         }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use bytes::Bytes;
+use sluice_engine::blob::MessageBlob;
+use sluice_engine::id::BlobRef;
 use sluice_engine::{Engine, Outcome};
 use sluice_journal::{Committed, Entry, Records};
 use sluice_replica::{Dropped, Members, Rejected};
@@ -171,6 +173,14 @@ impl Checker {
             }
         }
         engine
+    }
+
+    /// The content of a blob that a record of the log has brought.
+    pub(super) fn content(&self, blob: BlobRef) -> Option<Vec<u8>> {
+        let behind = self.log.partition_point(|batch| batch.first_index <= blob.index);
+        let batch = self.log.get(behind.checked_sub(1)?)?;
+        let record = Records::new(&batch.bytes).nth((blob.index - batch.first_index) as usize)?;
+        Some(MessageBlob::parse(record.blob(blob.item)?)?.payload.to_vec())
     }
 
     /// The bytes of each batch.

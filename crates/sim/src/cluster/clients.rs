@@ -49,6 +49,7 @@ impl Default for Clients {
 impl ClusterWorld {
     /// Lets a client ask a node, mostly one that says that it leads.
     pub(super) fn client(&mut self) -> Checked {
+        self.use_across()?;
         if self.is_closing || self.clients.open.len() >= OPEN_MAX {
             return Ok(());
         }
@@ -235,6 +236,7 @@ impl ClusterWorld {
         for reading in self.clients.reading.extract_if(.., |reading| reading.node == node) {
             lost.push(reading.worker);
         }
+        self.judge.across.ends(node);
         let gone = |call: &mut Waiting| call.node == node;
         for call in self.clients.open.extract_if(.., gone) {
             match &call.call {

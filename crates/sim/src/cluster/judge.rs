@@ -8,6 +8,7 @@
 //! - whoever holds a message can settle it until then;
 //! - one client at a time holds a lock;
 //! - a version of a document is one write, and later reads see it or a later one;
+//! - a transaction over several namespaces is done in all of them or in none, as was answered;
 //! - what is read is not older than what was answered before.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -20,6 +21,7 @@ use sluice_journal::{BlobError, BlobRead};
 use sluice_node::shard::channel::Handed;
 use sluice_node::shard::request::Given;
 
+use super::across::{Across, led_outcome};
 use super::agreeing::Agreeing;
 use super::calls::{Answered, Call, Figures, Message, QUEUE, Waiting};
 use super::damage::Awaited;
@@ -81,6 +83,7 @@ pub(super) struct Judge {
     pub(super) awaited: Vec<Awaited>,
     pub(super) locking: Locking,
     pub(super) documents: Documents,
+    pub(super) across: Across,
     pub(super) stats: Stats,
 }
 
@@ -92,8 +95,8 @@ pub(super) enum Outcome {
 }
 
 impl Judge {
-    pub(super) fn new(may_be_full: bool, locking: Locking, documents: Documents) -> Judge {
-        Judge { may_be_full, locking, documents, ..Judge::default() }
+    pub(super) fn new(may_be_full: bool, locking: Locking, documents: Documents, across: Across) -> Judge {
+        Judge { may_be_full, locking, documents, across, ..Judge::default() }
     }
 
     /// Number of messages whose sends were answered.
@@ -126,7 +129,9 @@ impl Judge {
             | Call::Count { .. }
             | Call::Await(..)
             | Call::Write(..)
-            | Call::Read(..) => {}
+            | Call::Read(..)
+            | Call::Record(..)
+            | Call::LookUp(..) => {}
             Call::Acquire { call, .. } | Call::Lock(call, _) => self.is_lock_asked(call, waiting.begun_us),
         }
     }
@@ -140,6 +145,7 @@ impl Judge {
                 self.may_repeat(message);
             }
             Call::Acquire { call, .. } => self.hears_nothing_of_lock(call),
+            Call::Record(asker, _) => self.across.told(asker, Some(Err(Error::OutcomeUnknown {}.into()))),
             _ => {}
         }
     }
@@ -215,6 +221,14 @@ impl Judge {
             }
             (Call::Write(call, _) | Call::Read(call, _), Answered::Document(result)) => {
                 self.hears_of_document(call, result, begun_us, now_us)
+            }
+            (Call::Record(asker, _), Answered::Record(answer)) => {
+                self.across.told(asker, led_outcome(&answer));
+                Ok(())
+            }
+            (Call::LookUp(number, _), Answered::Found(found)) => {
+                self.across.looked_up(number, found);
+                Ok(())
             }
             _ => Err("an answer to another call".to_owned()),
         }

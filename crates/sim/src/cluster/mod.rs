@@ -16,8 +16,10 @@
 //! [`judge`] what has to be true of what clients hear, [`promised`] when leases and delays end, [`holding`]
 //! until when a message is its holder's, [`kept`] what its receipt is good for until then, [`locks`] locks as
 //! clients know them, [`locking`] what has to be true of these, [`documents`] and [`documenting`] the same of
-//! documents, [`rest`] members that have nothing to do.
+//! documents, [`across`] transactions over several namespaces, [`stopping`] the
+//! same of one whose driver stops, [`rest`] members that have nothing to do.
 
+mod across;
 mod agreeing;
 mod begun;
 mod calls;
@@ -44,6 +46,7 @@ mod promised;
 mod rest;
 mod returns;
 mod silence;
+mod stopping;
 mod witness;
 
 use std::cmp::Reverse;
@@ -57,6 +60,7 @@ use crate::model::Checked;
 use crate::plant::Plant;
 use crate::rng::Rng;
 use crate::world::Stats;
+use across::Across;
 use begun::Begun;
 use checker::Checker;
 use clients::Clients;
@@ -219,7 +223,7 @@ impl ClusterWorld {
         if disks == Disks::Bad {
             filling::with_reserve(&mut options);
         }
-        let Begun { disk, log } = Begun::new(&options, &mut rng)?;
+        let Begun { disk, log, places } = Begun::new(&options, &mut rng)?;
         let (wrong_clock, bad_disk) = (rng.index(count), rng.index(count));
         let nodes = (0..count).map(|place| Node::new(place, count, &disk, &options, plant, &mut rng));
         let mut nodes = nodes.collect::<Result<Vec<_>, _>>()?;
@@ -234,7 +238,12 @@ impl ClusterWorld {
             filling: (disks == Disks::Bad).then(|| Filling::new(seed)),
             plant,
             checker: Checker::new(log),
-            judge: Judge::new(disks == Disks::Bad, Locking::new(seed), Documents::new(seed)),
+            judge: Judge::new(
+                disks == Disks::Bad,
+                Locking::new(seed),
+                Documents::new(seed),
+                Across::new(seed, places),
+            ),
             clients: Clients::default(),
             returns: Returns::new(seed),
             slow_write_us: 0,
@@ -256,6 +265,8 @@ impl ClusterWorld {
         let syncs = self.nodes.iter().map(Node::syncs).sum();
         let mut stats = Stats { syncs, ..self.stats };
         stats += self.judge.stats;
+        let (committed, refused) = self.judge.across.requests.counts();
+        (stats.committed, stats.aborted) = (committed as u64, refused as u64);
         stats
     }
 
@@ -293,7 +304,7 @@ impl ClusterWorld {
     fn close(&mut self, step: &std::cell::Cell<u64>) -> Checked {
         self.is_closing = true;
         let end = self.now_us + CLOSING_US;
-        while !self.clients.open.is_empty() || !self.is_whole() {
+        while !self.clients.open.is_empty() || !self.is_whole() || !self.is_across_settled() {
             if self.now_us > end {
                 return Err(format!("not answered in peace: {:?}", self.clients.open));
             }
@@ -305,6 +316,7 @@ impl ClusterWorld {
             Some(server) if server.shard.engine().digest() == engine.digest() => Ok(()),
             _ => Err(format!("node {node} differs from what its log gives")),
         })?;
+        self.judge_across(&engine)?;
         self.judge.look_back(self.checker.bytes(), &engine)
     }
 

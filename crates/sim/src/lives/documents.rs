@@ -73,6 +73,9 @@ impl Documents {
     /// `locks`: as they were before the record.
     pub(super) fn follow(&mut self, record: &Record<'_>, locks: &Locks) -> Checked {
         self.live.retain(|_, document| document.until_us.is_none_or(|until_us| until_us > record.now_us));
+        if let Some(Error::InDoubt { .. }) = record.outcome.error {
+            return is_in_doubt(record);
+        }
         match record.command {
             Command::DocumentPut(put) => self.put(put, record, locks),
             Command::DocumentDelete(DocumentDelete { namespace, key, when }) => {
@@ -210,6 +213,19 @@ impl Documents {
         }
         self.are_found(record)
     }
+}
+
+/// Checks that a document is prepared, if a record about it was refused since it is.
+fn is_in_doubt(record: &Record<'_>) -> Checked {
+    let (namespace, key) = match record.command {
+        Command::DocumentPut(put) => (put.namespace, put.key),
+        Command::DocumentDelete(delete) => (delete.namespace, delete.key),
+        Command::DocumentCheck(check) => (check.namespace, check.key),
+        _ => return Ok(()),
+    };
+    let is_decided = record.engine.expect_decided(namespace, key).is_ok();
+    ensure!(!is_decided, "{key} is in doubt, and nothing about it is prepared");
+    Ok(())
 }
 
 fn holds(when: &DocumentCondition, found: Option<&Document>) -> bool {

@@ -24,6 +24,7 @@ mod schedules;
 mod seen;
 mod times;
 mod transactions;
+mod two_phase;
 
 use std::collections::VecDeque;
 
@@ -54,6 +55,7 @@ pub use schedules::ScheduleOp;
 pub use seen::Seen;
 pub use times::{Missed, Times};
 pub use transactions::TransactionOp;
+pub use two_phase::TwoPhaseOp;
 
 /// A message to send.
 #[derive(Clone, PartialEq, Debug)]
@@ -180,6 +182,7 @@ pub enum Op {
     Attachment(AttachmentOp),
     Index(IndexOp),
     Transaction(TransactionOp),
+    TwoPhase(TwoPhaseOp),
 }
 
 /// A command that the node makes by itself.

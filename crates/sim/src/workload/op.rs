@@ -53,6 +53,7 @@ impl Op {
             Op::Attachment(op) => Some(op),
             Op::Index(op) => Some(op),
             Op::Transaction(op) => Some(op),
+            Op::TwoPhase(op) => Some(op),
             _ => None,
         }
     }
@@ -156,7 +157,8 @@ impl Op {
             | Op::Document(_)
             | Op::Attachment(_)
             | Op::Index(_)
-            | Op::Transaction(_) => self.with_feature(f),
+            | Op::Transaction(_)
+            | Op::TwoPhase(_) => self.with_feature(f),
         }
     }
 

@@ -19,6 +19,7 @@ use super::bulks::Bulks;
 use super::consumers::Reader;
 use super::records::{bytes_of, give_back};
 use super::watchers::Watchers;
+use crate::across::requests::ACCOUNTS;
 use crate::model::Checked;
 use crate::workload::{AttachmentOp, ConsumerOp, DocumentOp, LockOp, Op, Wanted};
 
@@ -118,6 +119,9 @@ impl World {
         let lane = &mut self.lanes[self.at];
         let mut op = lane.generator.op(&lane.history.seen());
         op.look(lane.history.witness());
+        if self.has_accounts(&op) {
+            return Ok(());
+        }
         if several && op.is_of_namespaces() {
             return self.change_namespace(op);
         }
@@ -262,6 +266,7 @@ impl World {
         self.trace(|| format!("  #{tag} gets {answer:?}"));
         self.stats.answers += 1;
         self.step_of_change_answered(tag, answer);
+        self.across_answered(tag, answer);
         let op = self.lanes[self.at].clients.asked.remove(&tag);
         if let Some(Op::Bulk(_)) = &op {
             self.lanes[self.at].clients.bulks.answered(tag, answer);
@@ -300,7 +305,7 @@ impl World {
             (
                 Ok(Reply::DocumentWritten { version, .. }),
                 Some(Op::Document(DocumentOp::Put { namespace, key, .. })),
-            ) => {
+            ) if !ACCOUNTS.contains(key) => {
                 self.lanes[self.at].generator.written(*namespace, key, *version);
                 Ok(())
             }

@@ -146,6 +146,14 @@ impl Config {
         }
     }
 
+    /// Settings of a run with so many shards in which nothing goes wrong by chance.
+    pub(super) fn calm(shards: u32, rng: &mut Rng) -> Config {
+        let mut config = Config { shards, trouble: Trouble::NONE, mixes: true, ..Config::draw(rng) };
+        config.journal.durability = Durability::Always;
+        config.mailbox = 64;
+        config
+    }
+
     /// Room on the disk, shared by the shards of the next process.
     pub(super) fn space(&self, disk: &SimDisk) -> Arc<Space> {
         let Options { dir, reserve_bytes, full_margin_bytes, .. } = &self.journal;
@@ -157,6 +165,14 @@ impl Config {
     pub(super) fn other_draws(&self, shard: u32) -> [Rng; 5] {
         let seed = self.journal.identity.rotate_left(shard + 1);
         [seed, !seed, seed.swap_bytes(), !seed.swap_bytes(), seed.rotate_left(32)].map(Rng::new)
+    }
+
+    /// The draws about transactions over several namespaces; `None`: the run has none. In these runs nothing
+    /// takes from a shard what was acknowledged, and from another not.
+    pub(super) fn across(&self) -> Option<Rng> {
+        let mut rng = Rng::new(self.journal.identity.reverse_bits());
+        let keeps_all = self.always() && self.trouble.flip == 0;
+        (self.mixes && keeps_all && rng.chance(2, 3)).then_some(rng)
     }
 
     /// Settings of a shard's journal, which shares this room with others (`None`: with none).

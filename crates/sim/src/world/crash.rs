@@ -4,6 +4,7 @@ use sluice_node::shard::Step;
 use sluice_node::shard::request::{Completion, Request};
 
 use super::World;
+use super::across::Across;
 use super::shard::ShardWorld;
 use crate::disk::Crash;
 use crate::model::Checked;
@@ -164,6 +165,7 @@ impl World {
         }
         self.changing = None;
         self.backing_up = None;
+        self.across.iter_mut().for_each(Across::stop);
         self.armed = false;
         self.stats.restarts += 1;
     }

@@ -39,6 +39,7 @@ impl World {
             let crash = if self.rng.chance(1, 2) { Crash::Kill } else { Crash::Power };
             self.crash(crash)?;
         }
+        self.end_across()?;
         (0..self.lanes.len()).try_for_each(|at| {
             self.at = at;
             self.end_bulks()?;

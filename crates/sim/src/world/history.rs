@@ -16,6 +16,7 @@ use sluice_node::Duplicates;
 use sluice_node::shard::request::{Answer, write_record};
 
 use super::event_log::EventLog;
+use super::prepared::Prepared;
 use crate::lives::Lives;
 use crate::model::{Checked, Model};
 use crate::workload::{Op, Seen, SentBlob, decode};
@@ -33,7 +34,7 @@ struct Entry {
 impl Entry {
     /// Applies this record to witnesses.
     fn follow(&self, index: u64, witnesses: &mut Witnesses) -> Checked {
-        let Witnesses { engine, model, lives, outcome } = witnesses;
+        let Witnesses { engine, model, lives, prepared, outcome } = witnesses;
         let Some(record) = Records::new(&self.record).next() else {
             return Err(format!("record {index} cannot be read"));
         };
@@ -41,7 +42,14 @@ impl Entry {
             self.op.with(|command| model.look(command, engine));
         }
         engine.apply(self.time_us, index, record.body, outcome);
-        self.op
+        let done = prepared.done(&self.op, outcome);
+        let reply = outcome.reply;
+        if done.is_some() && matches!(reply, Reply::Finished { .. }) {
+            outcome.reply = Reply::Committed { duplicate: false };
+        }
+        let followed = done
+            .as_ref()
+            .unwrap_or(&self.op)
             .with(|command| {
                 lives.follow(self.time_us, index, command, outcome, engine)?;
                 match model {
@@ -49,7 +57,9 @@ impl Entry {
                     None => Ok(()),
                 }
             })
-            .map_err(|rule| format!("record {index} ({:?}): {rule}", self.op))
+            .map_err(|rule| format!("record {index} ({:?}): {rule}", self.op));
+        outcome.reply = reply;
+        followed
     }
 }
 
@@ -60,6 +70,7 @@ pub(super) struct Witnesses {
     /// `None` in runs that mix all features: there the model would have to repeat every rule of the engine.
     model: Option<Model>,
     lives: Lives,
+    prepared: Prepared,
     outcome: Outcome,
 }
 
@@ -69,7 +80,8 @@ impl Witnesses {
         let mut engine = Engine::new();
         engine.watch_events(true);
         let model = models.then(Model::new);
-        Witnesses { engine, model, lives: Lives::new(), outcome: Outcome::default() }
+        let (lives, prepared, outcome) = (Lives::new(), Prepared::default(), Outcome::default());
+        Witnesses { engine, model, lives, prepared, outcome }
     }
 
     /// Compares the shard's state, after the same record, with that of the witnesses.

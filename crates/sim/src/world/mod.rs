@@ -1,5 +1,6 @@
 //! One run: a server, its disk and clock, clients, and a scheduler that picks each next step by the seed.
 
+mod across;
 mod backup;
 mod bulk_check;
 mod bulks;
@@ -14,11 +15,13 @@ mod future;
 mod history;
 mod keys;
 mod namespaces;
+mod prepared;
 mod records;
 mod server;
 mod shard;
 mod spy;
 mod start;
+mod stopping;
 mod trouble;
 mod watchers;
 
@@ -31,6 +34,7 @@ use crate::model::Checked;
 use crate::plant::Plant;
 use crate::rng::Rng;
 use crate::workload::Generator;
+use across::Across;
 use backup::BackingUp;
 use config::{Config, DIRECTORY, ROOMY};
 use history::History;
@@ -95,6 +99,10 @@ pub struct Stats {
     pub filled: u64,
     /// Number of calls of a cluster's clients that were refused for want of room.
     pub full: u64,
+    /// Number of transactions over several namespaces that were answered as committed.
+    pub committed: u64,
+    /// Number of those that were answered as refused.
+    pub aborted: u64,
 }
 
 impl std::ops::AddAssign for Stats {
@@ -126,6 +134,8 @@ impl std::ops::AddAssign for Stats {
         self.resumed += other.resumed;
         self.filled += other.filled;
         self.full += other.full;
+        self.committed += other.committed;
+        self.aborted += other.aborted;
     }
 }
 
@@ -156,6 +166,7 @@ enum WorldAction {
     ChangeKeys,
     WrongKeys,
     BackUp,
+    Across,
 }
 
 /// One run; see the module.
@@ -190,6 +201,8 @@ pub struct World {
     changing: Option<Changing>,
     /// Running backup.
     backing_up: Option<BackingUp>,
+    /// Transactions over several namespaces; `None`: the run has none.
+    across: Option<Across>,
     stats: Stats,
 }
 
@@ -201,6 +214,18 @@ impl World {
     pub fn new(seed: u64, plant: Option<Plant>, verbose: bool) -> Result<World, String> {
         let mut rng = Rng::new(seed);
         let config = Config::draw(&mut rng);
+        let across = config.across().map(Across::new);
+        World::with(config, rng, across, plant, verbose)
+    }
+
+    /// The world of this configuration, which makes the other draws by `rng`.
+    fn with(
+        config: Config,
+        mut rng: Rng,
+        across: Option<Across>,
+        plant: Option<Plant>,
+        verbose: bool,
+    ) -> Result<World, String> {
         let disk = SimDisk::new(std::path::Path::new("/data"), ROOMY, rng.fork());
         disk.set_flaws(Flaws {
             skips_syncs: plant == Some(Plant::SkipSync),
@@ -208,6 +233,7 @@ impl World {
             goes_back: plant == Some(Plant::OlderSnapshotFallback),
         });
         sluice_engine::plant::plant(plant.and_then(Plant::in_engine));
+        sluice_node::plant::plant(plant.and_then(Plant::in_node));
         let lanes = (0..config.shards)
             .map(|shard| {
                 let history = History::new(config.limits.clone(), !config.mixes);
@@ -235,6 +261,7 @@ impl World {
             lost: None,
             changing: None,
             backing_up: None,
+            across,
             stats: Stats::default(),
         };
         world.trace(|| format!("{DIRECTORY}: {:?}", world.config));
@@ -298,6 +325,7 @@ impl World {
             (2 * self.keys_weight(), WorldAction::ChangeKeys),
             (self.keys_weight(), WorldAction::WrongKeys),
             (self.backup_weight(), WorldAction::BackUp),
+            (self.across_weight(), WorldAction::Across),
         ])
     }
 
@@ -334,6 +362,7 @@ impl World {
             WorldAction::ChangeKeys => return self.change_keys(),
             WorldAction::WrongKeys => return self.start_without_keys(),
             WorldAction::BackUp => return self.back_up(),
+            WorldAction::Across => return self.across(),
         }
         Ok(())
     }
