@@ -67,7 +67,7 @@ struct Job(VecDeque<Errand>);
 #[derive(Debug)]
 pub struct Errands {
     own: u32,
-    /// Those about one transaction that are begun.
+    /// Errands about the transaction that is at hand.
     begun: Job,
     jobs: VecDeque<Job>,
     /// Shards that have not answered.

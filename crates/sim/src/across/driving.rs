@@ -48,7 +48,7 @@ pub(crate) struct Driving {
     told: u32,
 }
 
-/// What the first request with a key was, as it is read.
+/// Outcomes of the first request with a key, as they are read.
 pub(crate) type Found = Result<Option<Committed>, Error>;
 
 impl Driving {

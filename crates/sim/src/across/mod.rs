@@ -15,15 +15,15 @@ pub(crate) mod tending;
 /// The end of a driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// It stops, and its process goes on.
+    /// The driver stops, and its process goes on.
     Alone,
-    /// Its process is killed.
+    /// The process is killed.
     Kill,
-    /// Its machine loses power.
+    /// The machine loses power.
     Power,
 }
 
-/// What came of a transaction whose driver has stopped.
+/// Outcome of a transaction whose driver has stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stopped {
     /// Number of its namespaces: it is prepared in all but one, then decided.

@@ -23,7 +23,7 @@ use crate::workload::Op;
 /// Upper limit of requests that are driven at a time.
 const DRIVEN_MAX: usize = 4;
 
-/// Whoever has proposed a record.
+/// Proposer of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Asker {
     /// The driver with this number, for the record in this place.

@@ -29,7 +29,7 @@ const DRIVEN_MAX: usize = 4;
 const ROUNDS_MAX: usize = 1_000;
 const ROUND_US: u64 = 3_000_000;
 
-/// Whoever has proposed a record.
+/// Proposer of a record.
 #[derive(Clone, Copy, Debug)]
 enum Asker {
     /// The driver with this number, for the record in this place.
