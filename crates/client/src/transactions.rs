@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::attachments::AttachmentCondition;
+use crate::attachments::{AttachmentCondition, Uploading};
 use crate::base64;
 use crate::documents::{DocumentCheck, DocumentDelete, DocumentPatch, DocumentPut, DocumentWritten};
 use crate::encode;
@@ -144,9 +144,11 @@ impl Transaction {
         self.with_object("check", &Keyed { key: key.as_ref(), fields: &check })
     }
 
-    /// Makes an attachment of an upload.
-    pub(crate) fn attach(self, key: &str, fields: &Map<String, Value>) -> Transaction {
-        self.with_object("attach", &Keyed { key, fields })
+    /// Makes an attachment of an upload to which all bytes were added, as its commit does. There is an hour
+    /// for that.
+    #[must_use]
+    pub fn attach(self, uploading: &Uploading, when: &AttachmentCondition<'_>) -> Transaction {
+        self.with_object("attach", &Keyed { key: uploading.key(), fields: &uploading.operation(when) })
     }
 
     /// Deletes an attachment of a document.

@@ -75,8 +75,8 @@ impl Node {
         self.look(shard, move |at| at.engine.uploads_for(namespace, &key, &name, LOOK_ITEMS)).await
     }
 
-    /// Adds a chunk to an upload, when it is its turn: uploads take a quarter of the log's bandwidth, and more
-    /// while nobody else writes.
+    /// Adds a chunk to an upload, when it is its turn: uploads take a quarter of the log's bandwidth, and
+    /// more while nobody else writes.
     ///
     /// # Errors
     /// `upload_not_found`, `upload_offset`, `payload_too_large`, `quota_exceeded`, `limit_exceeded`.

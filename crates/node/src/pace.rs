@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
-/// Pause after a chunk beside other writes, in multiples of the time that it took: so uploads take a quarter of
-/// the time.
+/// Pause after a chunk beside other writes, in multiples of the time that it took: so uploads take a quarter
+/// of the time.
 const PAUSE_PER_TIME: u32 = 3;
 /// Longest pause: a chunk that waited for a leader has not burdened the log for so long.
 const PAUSE_MAX: Duration = Duration::from_secs(5);

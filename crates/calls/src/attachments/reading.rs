@@ -70,8 +70,8 @@ impl Wanted {
 }
 
 /// Bytes `from` to `to` (not included) of an attachment as they are read, a chunk at a time: see
-/// [`memory`]. The stream ends with an error, as `told`, when the attachment is replaced or deleted meanwhile,
-/// or the caller may not read it any more.
+/// [`memory`]. The stream ends with an error, as `told`, when the attachment is replaced or deleted
+/// meanwhile, or the caller may not read it any more.
 ///
 /// # Errors
 /// `namespace_not_found`.

@@ -9,7 +9,6 @@ use super::{AttachmentCondition, Upload, broken, hex, other_bytes};
 use crate::client::Client;
 use crate::documents::DocumentWritten;
 use crate::error::ClientError;
-use crate::transactions::Transaction;
 
 /// An attachment on its way to the server. It becomes one by [`Uploading::commit`]; an upload that is left
 /// ends by itself after an hour, and can be gone on with until then.
@@ -115,15 +114,13 @@ impl Uploading {
         self.client.upload_commit(&self.key, &self.operation(when)).await
     }
 
-    /// Adds the commit to a transaction, which makes the attachment together with whatever else it does. The
-    /// upload has an hour for that.
-    #[must_use]
-    pub fn attach(&self, transaction: Transaction, when: &AttachmentCondition<'_>) -> Transaction {
-        transaction.attach(&self.key, &self.operation(when))
+    /// Key of the document.
+    pub fn key(&self) -> &str {
+        &self.key
     }
 
     /// The fields of a commit.
-    fn operation(&self, when: &AttachmentCondition<'_>) -> Map<String, Value> {
+    pub(crate) fn operation(&self, when: &AttachmentCondition<'_>) -> Map<String, Value> {
         let mut fields = when.fields(&self.name);
         let mut field = |name: &str, value: Value| fields.insert(name.to_owned(), value);
         field("upload", self.upload.upload.as_str().into());

@@ -87,8 +87,8 @@ impl Client {
         Downloading::begin(self.clone(), self.attachments_path(key, "/raw", name), name).await
     }
 
-    /// Reads an attachment of a document into a writer, and compares its SHA-256. After a broken connection it
-    /// goes on where it was.
+    /// Reads an attachment of a document into a writer, and compares its SHA-256. After a broken connection
+    /// it goes on where it was.
     ///
     /// # Errors
     /// `attachment_not_found`; those of [`Downloading::write_all`].

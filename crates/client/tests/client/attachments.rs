@@ -200,7 +200,7 @@ async fn a_reader_or_writer_that_fails_ends_it() {
     let error = client.upload("k", "a", None, &mut failing).await.unwrap_err();
     assert!(matches!(&error, ClientError::Server { code, .. } if code == "incomplete_body"), "{error}");
     let uploading = client.upload_begin("k", "a", None).await.unwrap();
-    let operations = uploading.attach(sluice_client::Transaction::new(), &AttachmentCondition::default());
+    let operations = sluice_client::Transaction::new().attach(&uploading, &AttachmentCondition::default());
     assert_eq!(operations.len(), 1);
 }
 

@@ -20,13 +20,13 @@ use sluice_proto::framing::{Deframer, frame_before, frame_with};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::by::{By, authorization, target};
 use super::call::{Request, unwritten};
 use super::de::from_rows;
 use super::rows::{Rows, read_rows};
 use super::schema::MessageType;
 use super::ser;
-use super::status::{GRPC, failure, refusal, success};
-use super::unary::{By, authorization, success_with, target};
+use super::status::{GRPC, failure, refusal, success, success_with};
 use super::wire::{INVALID, Raw, begin_bytes, put_number};
 use crate::net::arrived::Arrived;
 use crate::net::body::{Body, Inbound, next_data};

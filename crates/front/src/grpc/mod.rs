@@ -5,15 +5,15 @@
 //! the request's type (`de`) and the answer written from its type (`ser`), by the descriptors of the package
 //! (`schema`, `wire`, `rows`). The calls that carry messages and receipts have the decoders that HTTP has for
 //! them, which read a message as a `source`; `answers` writes what they give. `watching` are calls that
-//! answer with a stream, whose events come from their JSON (`from_json`); `attachments` streams of bytes, in and
-//! out; a `session` moves messages fast.
-//! `status` tells how a call ended.
+//! answer with a stream, whose events come from their JSON (`from_json`); `attachments` streams of bytes, in
+//! and out; a `session` moves messages fast. `by` is who calls, `status` tells how a call ended.
 //!
 //! Fault model: as that of the HTTP API.
 
 mod answers;
 mod attachments;
 mod bounds;
+mod by;
 mod call;
 mod de;
 mod from_json;

@@ -7,6 +7,7 @@ use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::response::Response;
 use sluice_calls::CallError;
 use sluice_calls::codes;
+use sluice_proto::framing::{PREFIX_BYTES, frame_with};
 
 use super::wire::{put_bytes, put_number};
 use crate::net::body::Body;
@@ -54,6 +55,15 @@ pub(super) fn status_in(headers: &HeaderMap) -> Option<HeaderMap> {
     headers.get(STATUS)?;
     let fields = [STATUS, CODE, MESSAGE, DETAILS].into_iter();
     Some(fields.filter_map(|name| headers.get(&name).cloned().map(|value| (name, value))).collect())
+}
+
+/// An answer with one message that went well.
+pub(super) fn success_with(message: Vec<u8>) -> Response<Body> {
+    let mut out = Vec::with_capacity(PREFIX_BYTES + message.len());
+    frame_with(&mut out, |out| out.extend_from_slice(&message));
+    let mut response = Response::new(Body::with_trailers(out.into(), success()));
+    response.headers_mut().insert(CONTENT_TYPE, GRPC);
+    response
 }
 
 /// An answer that is nothing but its status.

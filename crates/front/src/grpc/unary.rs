@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderMap};
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request as HttpRequest, Version};
@@ -12,13 +12,14 @@ use sluice_calls::events::{OfNamespace, OfQueue};
 use sluice_calls::operation::{Kind, Special};
 use sluice_calls::permit::{identify, require_known};
 use sluice_calls::{Asker, CallError, CallName, Fault, Operation, Permit};
-use sluice_proto::framing::{Deframer, PREFIX_BYTES, frame_with};
+use sluice_proto::framing::{Deframer, PREFIX_BYTES};
 
+use super::by::{By, authorization, target};
 use super::call::{Encoded, Request, message_bytes_max, no_such_call, run};
 use super::methods::operation_of;
 use super::rows::Rows;
 use super::schema::{MessageType, schema};
-use super::status::{GRPC, refusal, success};
+use super::status::{refusal, success_with};
 use super::watching::{documents, lock, watch};
 use super::wire::INVALID;
 use super::{attachments, bounds, session};
@@ -84,14 +85,6 @@ fn closing(error: CallError) -> Response<Body> {
     response
 }
 
-/// Caller of a request, and what the request is about.
-pub(super) struct By<'p> {
-    pub(super) peer: &'p Arc<Peer>,
-    pub(super) caller: Caller,
-    /// For the audit log.
-    pub(super) target: String,
-}
-
 /// Checks made before the body is read; identifies the caller.
 fn begin(
     context: &Context,
@@ -111,10 +104,6 @@ fn begin(
         require_known(by.peer, &by.caller, path)?;
     }
     Ok(())
-}
-
-pub(super) fn authorization(head: &Parts) -> Option<&[u8]> {
-    head.headers.get(AUTHORIZATION).map(HeaderValue::as_bytes)
 }
 
 /// Checks that a request is a call that can be answered.
@@ -183,15 +172,10 @@ async fn answer(
     let Encoded { message, made } = run(&permit, request, (input, output), &in_flight.share).await?;
     let mut response = success_with(message);
     if let Some(name) = &made {
-        response.extensions_mut().insert(Made(self::target(path, namespace, name)));
+        response.extensions_mut().insert(Made(target(path, namespace, name)));
     }
     in_flight.reserve(operation, response.body().bytes_there())?;
     Ok(response)
-}
-
-/// The object of a call for the audit log.
-pub(super) fn target(path: &str, namespace: &str, name: &str) -> String {
-    format!("{path} {namespace}/{name}")
 }
 
 /// The one message of a body.
@@ -235,12 +219,4 @@ async fn special(
             Err(no_such_call(permit.path()))
         }
     }
-}
-
-pub(super) fn success_with(message: Vec<u8>) -> Response<Body> {
-    let mut out = Vec::with_capacity(PREFIX_BYTES + message.len());
-    frame_with(&mut out, |out| out.extend_from_slice(&message));
-    let mut response = Response::new(Body::with_trailers(out.into(), success()));
-    response.headers_mut().insert(CONTENT_TYPE, GRPC);
-    response
 }

@@ -141,7 +141,7 @@ async fn put(args: &PutArgs, out: Out) -> Result<()> {
         false => send_file(&connection, args, &name, out).await?,
     };
     let when = args.when.condition(args.if_absent);
-    let staged = || uploading.attach(Transaction::new(), &when);
+    let staged = || Transaction::new().attach(&uploading, &when);
     if let Some(results) = args.join.stage(&connection, staged).await? {
         return joined::told(out, &results);
     }
