@@ -370,17 +370,12 @@ NAMES, ACCOUNTS, START = ["default", "b", "c"], 8, 100
 NOTHING = {"in_doubt", "transaction_aborted", "no_leader", "not_leader", "draining", "overloaded"}
 
 
-class Bank:
-    """Accounts in three namespaces, between which many move money while servers die."""
+class Accounts:
+    """Accounts in three namespaces, between which money was moved."""
 
     def __init__(self, ask):
         # Status and JSON of an answer; None: there was none.
         self.ask = ask
-        self.done = threading.Event()
-        self.moved, self.unknown, self.numbers = set(), set(), itertools.count()
-        for name, at in itertools.product(NAMES, range(ACCOUNTS)):
-            body = {"content": json.dumps({"n": START, "moves": 0})}
-            self.answered("PUT", of(f"account{at}", namespace=name), body)
 
     def answered(self, method, path, body=None) -> dict:
         found = []
@@ -392,6 +387,51 @@ class Bank:
 
         until(is_answered, f"{method} {path} is answered: {found}")
         return found[0]
+
+    def messages(self) -> list[str]:
+        found = []
+        for name in NAMES:
+            path = f"/v1/namespaces/{name}/queues/moved/messages?payload=true&limit=100"
+            after = ""
+            while True:
+                answer = self.answered("GET", path + after)
+                found += [message["payload"] for message in answer["messages"]]
+                if "next" not in answer:
+                    break
+                after = f"&cursor={answer['next']}"
+        return found
+
+    def sent_wholly(self) -> set[str]:
+        """The messages. All accounts can be read soon, and nothing was done by halves."""
+        began = time.monotonic()
+        accounts = list(itertools.product(NAMES, (f"account{at}" for at in range(ACCOUNTS))))
+        for _ in range(2):
+            # The first time waits for what is prepared.
+            read = [self.answered("GET", of(key, namespace=name)) for name, key in accounts]
+        for (name, key), document in zip(accounts, read, strict=True):
+            # Those that are prepared could be written neither.
+            self.answered("PUT", of(key, namespace=name), {"content": document["content"]})
+        assert time.monotonic() - began < 15, "prepared transactions are finished in time"
+        held = [json.loads(document["content"]) for document in read]
+        sent = self.messages()
+        known = [document["version"] - 1 for document in read]
+        assert [one["moves"] for one in held] == known, "each account was written once a move"
+        assert len(sent) == len(set(sent)), "no message is sent twice"
+        assert sum(known) == 2 * len(sent), (sum(known), len(sent))
+        assert sum(one["n"] for one in held) == START * len(accounts)
+        return set(sent)
+
+
+class Bank(Accounts):
+    """Accounts between which many move money while something is done to the servers."""
+
+    def __init__(self, ask):
+        super().__init__(ask)
+        self.done = threading.Event()
+        self.moved, self.unknown, self.numbers = set(), set(), itertools.count()
+        for name, at in itertools.product(NAMES, range(ACCOUNTS)):
+            body = {"content": json.dumps({"n": START, "moves": 0})}
+            self.answered("PUT", of(f"account{at}", namespace=name), body)
 
     def account(self, name: str, key: str, by: int, namespace: str) -> dict | None:
         """An operation that changes an account; None: it cannot be read just now."""
@@ -445,39 +485,26 @@ class Bank:
             self.move()
             time.sleep(random.random() / 50)
 
-    def messages(self) -> list[str]:
-        found = []
-        for name in NAMES:
-            path = f"/v1/namespaces/{name}/queues/moved/messages?payload=true&limit=100"
-            after = ""
-            while True:
-                answer = self.answered("GET", path + after)
-                found += [message["payload"] for message in answer["messages"]]
-                if "next" not in answer:
-                    break
-                after = f"&cursor={answer['next']}"
-        return found
-
     def check(self):
-        """All accounts can be read soon, and nothing was done by halves."""
-        began = time.monotonic()
-        accounts = list(itertools.product(NAMES, (f"account{at}" for at in range(ACCOUNTS))))
-        for _ in range(2):
-            # The first time waits for what is prepared.
-            read = [self.answered("GET", of(key, namespace=name)) for name, key in accounts]
-        for (name, key), document in zip(accounts, read, strict=True):
-            # Those that are prepared could be written neither.
-            self.answered("PUT", of(key, namespace=name), {"content": document["content"]})
-        assert time.monotonic() - began < 15, "prepared transactions are finished in time"
-        held = [json.loads(document["content"]) for document in read]
-        sent = self.messages()
-        known = [document["version"] - 1 for document in read]
-        assert [one["moves"] for one in held] == known, "each account was written once a move"
-        assert len(sent) == len(set(sent)), "no message is sent twice"
-        assert sum(known) == 2 * len(sent), (sum(known), len(sent), len(self.moved), len(self.unknown))
-        assert self.moved <= set(sent), sorted(self.moved - set(sent))
-        assert set(sent) <= self.moved | self.unknown, sorted(set(sent) - self.moved - self.unknown)
-        assert sum(one["n"] for one in held) == START * len(accounts)
+        """Nothing was done by halves, and all that was answered is done."""
+        sent = self.sent_wholly()
+        assert self.moved <= sent, sorted(self.moved - sent)
+        assert sent <= self.moved | self.unknown, sorted(sent - self.moved - self.unknown)
+
+
+def asking(server):
+    """Asks a server, which may not answer."""
+
+    def ask(method, path, body, headers):
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            status, answer = server.request(method, path, data, {**JSON, **headers})
+            return status, json.loads(answer)
+        except (OSError, http.client.HTTPException):
+            time.sleep(0.02)
+            return None, None
+
+    return ask
 
 
 def moving(bank: Bank, disturb):
@@ -498,19 +525,10 @@ def moving(bank: Bank, disturb):
 def test_money_is_neither_made_nor_lost_when_a_server_dies_between_two_phases(server):
     server.call("PUT", "/v1/namespaces/c", {"shard": 1})
 
-    def ask(method, path, body, headers):
-        data = None if body is None else json.dumps(body).encode()
-        try:
-            status, answer = server.request(method, path, data, {**JSON, **headers})
-            return status, json.loads(answer)
-        except (OSError, http.client.HTTPException):
-            time.sleep(0.02)
-            return None, None
-
     def kills():
         for _ in range(6):
             time.sleep(0.3 + random.random())
             server.kill()
             server.start()
 
-    moving(Bank(ask), kills)
+    moving(Bank(asking(server)), kills)

@@ -362,7 +362,8 @@ fn retry_after_ms(error: &Error) -> Option<u64> {
         | Error::OutcomeUnknown {}
         | Error::NotLeader { .. }
         | Error::InDoubt { .. }
-        | Error::NoLeader {} => Some(LATER_MS),
+        | Error::NoLeader {}
+        | Error::EndsNotFixed {} => Some(LATER_MS),
         _ => None,
     }
 }

@@ -307,6 +307,10 @@ errors! {
     /// No node is known to lead the shard, or its leader changed before the command was in the log. Nothing
     /// was done.
     NoLeader {} "no_leader" Operator "no node leads the shard at present: nothing was done; retry";
+    /// Leaders of shards have changed while a backup held decisions, or it took too long.
+    EndsNotFixed {} "no_leader" Operator
+        "the shards could not be held at one moment, since leaders have changed or were slow: nothing was copied; make \
+         the backup again";
     /// The command belongs to a behaviour version that is not in force yet.
     NotInForce { in_force: u64, since: u64 } "not_in_force" Operator
         "this needs behaviour version {since}, and version {in_force} is in force: when all nodes run a program that \

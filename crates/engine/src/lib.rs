@@ -65,7 +65,8 @@ pub use id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt, ReceiptKey};
 pub use limits::Limits;
 pub use outcome::Outcome;
 pub use record::{
-    changed_namespace, check_behaviour, check_known, consensus_entry, is_two_phase, sets_limits,
+    changed_namespace, changes_decisions, check_behaviour, check_known, consensus_entry, is_two_phase,
+    sets_limits,
 };
 pub use transaction::remembered::{decode_outcomes, encode_outcomes};
 

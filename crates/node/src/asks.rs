@@ -1,7 +1,7 @@
 //! Questions of one node to another about shards and the namespaces on them. The leader of the shard answers.
 //!
-//! A question has 14 bytes: its kind, the shard (u32), the number of a namespace, node or version (u64), and
-//! 1 for a deletion with force; an answer has nine: its kind and a number (u64); all little-endian. A node
+//! A question has 14 bytes: its kind, the shard (u32), the number of a namespace, node, version or hold
+//! (u64), and 1 for a deletion with force; an answer has nine: its kind and a number (u64); all little-endian. A node
 //! that does not know a question gives an empty answer.
 
 use std::future::Future;
@@ -29,6 +29,8 @@ const FOLLOW: u8 = 2;
 const DELETE: u8 = 3;
 const TRANSFER: u8 = 4;
 const RAISE: u8 = 5;
+const HOLD: u8 = 7;
+const RELEASE: u8 = 8;
 
 const DONE: u8 = 0;
 const NOT_NOW: u8 = 1;
@@ -48,12 +50,16 @@ pub(crate) enum Question {
     Transfer { shard: u32, to: NodeId },
     /// Orders to put a behaviour version into force on the shard.
     Raise { shard: u32, behaviour: u16 },
+    /// Orders to hold the decisions of the shard.
+    Hold { shard: u32, ticket: u64 },
+    /// Orders to end the hold of the shard, and asks if it has lasted.
+    Release { shard: u32, ticket: u64 },
 }
 
 /// Answer of the leader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
-    /// Done: for [`Question::Index`] the index, else 0.
+    /// Done: for [`Question::Index`] the index, for [`Question::Release`] 1 if the hold has lasted, else 0.
     Done(u64),
     /// Nothing certain is known: the node does not lead, or is overloaded.
     NotNow,
@@ -70,7 +76,9 @@ impl Question {
             | Question::Follow { shard }
             | Question::Delete { shard, .. }
             | Question::Transfer { shard, .. }
-            | Question::Raise { shard, .. } => shard,
+            | Question::Raise { shard, .. }
+            | Question::Hold { shard, .. }
+            | Question::Release { shard, .. } => shard,
         }
     }
 
@@ -81,6 +89,8 @@ impl Question {
             Question::Delete { namespace, force, .. } => (DELETE, u64::from(namespace.0), force),
             Question::Transfer { to, .. } => (TRANSFER, to.get(), false),
             Question::Raise { behaviour, .. } => (RAISE, behaviour.into(), false),
+            Question::Hold { ticket, .. } => (HOLD, ticket, false),
+            Question::Release { ticket, .. } => (RELEASE, ticket, false),
         };
         let mut bytes = vec![kind];
         bytes.extend_from_slice(&self.shard().to_le_bytes());
@@ -103,6 +113,8 @@ impl Question {
             }
             (TRANSFER, [0]) => Some(Question::Transfer { shard, to: NodeId::new(number)? }),
             (RAISE, [0]) => Some(Question::Raise { shard, behaviour: u16::try_from(number).ok()? }),
+            (HOLD, [0]) => Some(Question::Hold { shard, ticket: number }),
+            (RELEASE, [0]) => Some(Question::Release { shard, ticket: number }),
             _ => None,
         }
     }
@@ -234,6 +246,11 @@ impl Node {
                 }
                 Question::Transfer { shard, to } => done_or_not(self.hand_to(shard, to).await),
                 Question::Raise { shard, behaviour } => done_or_not(self.raise_here(shard, behaviour).await),
+                Question::Hold { shard, ticket } => done_or_not(self.hold_here(shard, ticket).await),
+                Question::Release { shard, ticket } => {
+                    let released = self.release_here(shard, ticket).await;
+                    released.map_or(Answer::NotNow, |has_lasted| Answer::Done(has_lasted.into()))
+                }
             }
         })
     }
@@ -253,7 +270,9 @@ mod tests {
         let delete = |force| Question::Delete { shard, namespace, force };
         let transfer = Question::Transfer { shard, to: NodeId::new(u64::MAX).unwrap() };
         let raise = Question::Raise { shard, behaviour: u16::MAX };
-        let others = [Question::Index { shard }, Question::Follow { shard }, transfer, raise];
+        let (hold, release) =
+            (Question::Hold { shard, ticket: u64::MAX }, Question::Release { shard, ticket: 1 });
+        let others = [Question::Index { shard }, Question::Follow { shard }, transfer, raise, hold, release];
         for question in others.into_iter().chain([delete(false), delete(true)]) {
             let bytes = question.encode();
             assert_eq!(Question::decode(&bytes), Some(question));

@@ -28,34 +28,27 @@ const FRAME_BYTES_MAX: u32 = 64 << 20;
 /// Longest time for which a backup waits for a state that is being installed, and pause between two looks.
 const INSTALL_TIME: Duration = Duration::from_secs(30);
 const INSTALL_PAUSE: Duration = Duration::from_millis(10);
+/// Most holds of all shards for one backup, and pause behind one that did not last.
+const HOLDS_MAX: u32 = 3;
+const HOLD_PAUSE: Duration = Duration::from_millis(500);
 /// Number of chunks that wait for a slow reader.
 const CHUNKS_AHEAD: usize = 4;
 
 impl Node {
-    /// A consistent copy of each shard as one stream of bytes, taken while serving. A node of a cluster waits
+    /// A consistent copy of all shards as one stream of bytes, taken while serving. A node of a cluster waits
     /// first until it has all that was acknowledged before the call.
     ///
     /// # Errors
     /// `invalid_argument` when the data is in memory only; `internal` when the files could not be pinned; in
-    /// a cluster `no_leader` when a shard has none.
+    /// a cluster `no_leader` when a shard has none, or leaders change all the time.
     pub async fn backup(&self) -> Result<mpsc::Receiver<io::Result<Bytes>>, Error> {
         let backups = self.inner.backups.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let backups: Arc<[Backups]> = backups.into();
         if backups.is_empty() {
             let reason = "this server keeps its data in memory: there is nothing to back up".to_owned();
             return Err(Error::InvalidArgument { field: "backup".to_owned(), reason });
         }
-        if self.is_clustered() {
-            for shard in 0..backups.len() {
-                self.catch_up(shard as u32).await?;
-            }
-            await_installed(&backups).await?;
-        }
-        // A transaction over several shards is decided before the ends of all of them, or behind.
-        let deciding = self.inner.driving.deciding.write().await;
-        let pinned =
-            tokio::task::spawn_blocking(move || backups.iter().map(Backups::begin).collect::<Vec<_>>());
-        let pinned = pinned.await.map_err(|error| Error::Internal { reason: error.to_string() })?;
-        drop(deciding);
+        let pinned = self.fix_ends(&backups).await?;
         let (sender, receiver) = mpsc::channel(CHUNKS_AHEAD);
         tokio::task::spawn_blocking(move || {
             if let Err(error) = copy(pinned, &sender) {
@@ -63,6 +56,42 @@ impl Node {
             }
         });
         Ok(receiver)
+    }
+
+    /// Fixes the ends of all shards, so that each transaction over several namespaces is decided before all of
+    /// them, or behind.
+    async fn fix_ends(&self, backups: &Arc<[Backups]>) -> Result<Vec<Backup>, Error> {
+        for _ in 0..HOLDS_MAX {
+            // What takes long is done before the others are held.
+            self.catch_up_all(backups).await?;
+            await_installed(backups).await?;
+            let ticket = self.hold_all().await?;
+            let pinned = self.pin_all(backups).await;
+            let has_lasted = self.release_all(ticket).await;
+            match pinned? {
+                Some(pinned) if has_lasted => return Ok(pinned),
+                _ => sleep(HOLD_PAUSE).await,
+            }
+        }
+        Err(Error::EndsNotFixed {})
+    }
+
+    /// Pins all shards with all that was acknowledged before; `None`: a state is being installed again.
+    async fn pin_all(&self, backups: &Arc<[Backups]>) -> Result<Option<Vec<Backup>>, Error> {
+        self.catch_up_all(backups).await?;
+        if backups.iter().any(Backups::is_installing) {
+            return Ok(None);
+        }
+        let backups = Arc::clone(backups);
+        let pinned = tokio::task::spawn_blocking(move || backups.iter().map(Backups::begin).collect());
+        pinned.await.map(Some).map_err(|error| Error::Internal { reason: error.to_string() })
+    }
+
+    async fn catch_up_all(&self, backups: &[Backups]) -> Result<(), Error> {
+        for shard in 0..backups.len() {
+            self.catch_up(shard as u32).await?;
+        }
+        Ok(())
     }
 }
 

@@ -13,7 +13,7 @@
 //! - `handle` the handle itself. What it can be asked: `messages`, `queues`, `reads`, `results`, `events`,
 //!   `consumer`, `locks`, `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`,
 //!   `bulk_calls`, `metrics`, `leaders`, [`backup`], [`keys`]. `across` transactions over several namespaces,
-//!   within the bounds of `driving`. `asks` what nodes of a cluster ask each other,
+//!   within the bounds of `driving`, and `holding` for backups. `asks` what nodes of a cluster ask each other,
 //!   `following` the namespaces of its shards, `spreading` their leaders, [`steering`] their members,
 //!   `raising` the behaviour version, `configuring` the limits.
 //! - `start` from files to a running node; `recovery` of one whose cluster is lost. `random` numbers.
@@ -44,6 +44,7 @@ mod failed;
 mod flows;
 mod following;
 mod handle;
+mod holding;
 mod in_force;
 pub mod keys;
 mod known_indexes;

@@ -22,6 +22,7 @@ use crate::clock::{Clock, LogClock, SystemClock, term_min};
 use crate::cluster::{ClusterOptions, Inboxes, Ways};
 use crate::directory::{Directory, SHARDS_MAX, expect_same_shards, lost, shard_dir};
 use crate::driver::{EventFlag, Failing, Threads, Writing, run_maintenance, run_shard, run_writer};
+use crate::driving::Driving;
 use crate::failed;
 use crate::handle::{Inner, Node};
 use crate::in_force::InForce;
@@ -147,7 +148,7 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         bulks: Default::default(),
         paces: crate::pace::of_shards(options.shards),
         known_indexes: Default::default(),
-        driving: Default::default(),
+        driving: Driving::new(options.shards),
         unread_bytes: Arc::default(),
         shared_changes: Arc::default(),
     };

@@ -59,6 +59,17 @@ pub fn is_two_phase(body: &[u8]) -> bool {
     )
 }
 
+/// True if a record decides a transaction over several namespaces, or forgets a decision, and this program can
+/// apply it.
+pub fn changes_decisions(body: &[u8]) -> bool {
+    let Ok(Kind::Rare) = kind_of(body) else { return false };
+    match decode::rare(body) {
+        Ok(RareRecord::TransactionDecide(_)) => true,
+        Ok(RareRecord::TransactionFinish { namespace, id, .. }) => namespace == id.coordinator,
+        Ok(_) | Err(_) => false,
+    }
+}
+
 /// True if a record sets the limits in force, if they can be.
 pub fn sets_limits(body: &[u8]) -> bool {
     kind_of(body) == Ok(Kind::Rare) && matches!(decode::rare(body), Ok(RareRecord::Configure(_)))

@@ -17,5 +17,6 @@ pub(crate) mod known;
 pub(crate) mod table;
 
 pub use crate::record::known::{
-    changed_namespace, check_behaviour, check_known, consensus_entry, is_two_phase, sets_limits,
+    changed_namespace, changes_decisions, check_behaviour, check_known, consensus_entry, is_two_phase,
+    sets_limits,
 };

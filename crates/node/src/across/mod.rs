@@ -101,7 +101,7 @@ impl Across {
         loop {
             next = match next {
                 Next::Prepare(step) => step.prepared(self.at_leaders(self.prepares.iter().cloned()).await),
-                Next::Decide(step) => step.decided(self.decide().await),
+                Next::Decide(step) => step.decided(self.node.here(&self.decide).await),
                 Next::Finish(step) => {
                     let finished = self.finish(step.commit()).await;
                     step.finished(finished)
@@ -118,11 +118,6 @@ impl Across {
                 }
             };
         }
-    }
-
-    async fn decide(&self) -> Option<Outcome> {
-        let _deciding = self.node.inner.driving.deciding.read().await;
-        self.node.here(&self.decide).await
     }
 
     /// Finishes all prepared parts.
@@ -158,7 +153,6 @@ impl Across {
 impl Node {
     /// Finishes the part of a coordinator. Where that fails, all is finished once more.
     async fn forget(&self, part: &Part) -> Outcome {
-        let _deciding = self.inner.driving.deciding.read().await;
         self.at_leader(part, LED_WITHIN).await
     }
 }

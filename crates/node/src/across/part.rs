@@ -11,7 +11,7 @@ use sluice_engine::command::{Command, RecordSink};
 use sluice_engine::limits::TRANSACTION_PART_BYTES_MAX;
 use sluice_engine::outcome::Reply;
 use sluice_engine::transactions::Decision;
-use sluice_engine::{Error, decode_outcomes, encode_outcomes, is_two_phase};
+use sluice_engine::{Error, changes_decisions, decode_outcomes, encode_outcomes, is_two_phase};
 use sluice_journal::Class;
 use tokio::sync::oneshot;
 
@@ -35,6 +35,8 @@ const ASK_PAUSE: Duration = Duration::from_millis(10);
 pub(super) struct Part {
     shard: u32,
     class: Class,
+    /// True for one that decides a transaction, or forgets a decision: not while the shard is held.
+    decides: bool,
     body: Bytes,
     blobs: Vec<Bytes>,
     /// The record as a question.
@@ -63,7 +65,8 @@ impl Part {
         command.encode(&mut record);
         let class = Proposal::class_of(command);
         let (body, blobs) = (record.body.into(), record.blobs);
-        Part { question: question(shard, class, &body, &blobs), shard, class, body, blobs }
+        let question = question(shard, class, &body, &blobs);
+        Part { question, shard, class, decides: changes_decisions(&body), body, blobs }
     }
 
     /// Length of the record with its blobs, in bytes.
@@ -88,7 +91,8 @@ impl Part {
         }
         let blobs = pieces.split_off(1.min(pieces.len()));
         let body = pieces.pop().filter(|body| is_two_phase(body))?;
-        Some(Part { shard: u32::from_le_bytes(*shard), class, body, blobs, question: Bytes::new() })
+        let (shard, decides) = (u32::from_le_bytes(*shard), changes_decisions(&body));
+        Some(Part { shard, class, decides, body, blobs, question: Bytes::new() })
     }
 }
 
@@ -153,6 +157,9 @@ impl Node {
 
     /// Proposes a record on this node; `None`: it does not lead.
     pub(super) async fn here(&self, part: &Part) -> Option<Outcome> {
+        // Until the outcome is known: a hold begins behind it.
+        let deciding = &self.inner.driving.deciding[part.shard as usize];
+        let _deciding = if part.decides { Some(deciding.read().await) } else { None };
         let (sender, receiver) = oneshot::channel();
         if let Err(error) = self.push(part.shard, Request::Propose(part.proposal(ReplyTo::Once(sender)))) {
             return Some(Err(error.into()));

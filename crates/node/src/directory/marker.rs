@@ -141,7 +141,7 @@ pub(super) fn how_to_state(shards: &str, path: &Path) -> String {
 }
 
 /// Identity of a new directory.
-pub(crate) fn new_identity() -> u64 {
+pub(super) fn new_identity() -> u64 {
     random_number()
 }
 
