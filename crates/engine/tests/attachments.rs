@@ -194,3 +194,24 @@ fn a_transaction_counts_the_new_attachments_of_each_document() {
     assert_eq!(refusal(&driver), None);
     driver.engine.recount().unwrap();
 }
+
+#[test]
+fn a_repeated_commit_of_other_bytes_is_refused() {
+    let mut driver = driver();
+    let begun = upload(&mut driver, "a", 1);
+    let when = DocumentCondition::default();
+    let (bytes, sha256) = (Some(1), Some([1; 32]));
+    let first =
+        AttachmentCommit { namespace: NAMESPACE, key: "k", name: "a", upload: begun, bytes, sha256, when };
+    for (commit, refused) in [
+        (first, None),
+        (first, None),
+        (AttachmentCommit { bytes: None, sha256: None, ..first }, None),
+        (AttachmentCommit { bytes: Some(2), ..first }, Some("upload_incomplete")),
+        (AttachmentCommit { sha256: Some([2; 32]), ..first }, Some("digest_mismatch")),
+    ] {
+        driver.apply(0, &Command::AttachmentCommit(commit));
+        assert_eq!(refusal(&driver), refused, "{commit:?}");
+    }
+    driver.engine.recount().unwrap();
+}

@@ -22,7 +22,7 @@ impl Engine {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         // A repeat needs the lock no more, which may have been released since.
-        if let Some(version) = self.documents.committed(commit, &self.core) {
+        if let Some(version) = self.documents.committed(commit, &self.core)? {
             out.reply = Reply::DocumentWritten { version, created: version.version == 1 };
             return Ok(());
         }

@@ -42,12 +42,24 @@ impl DocumentModule {
         Ok(())
     }
 
-    /// The version that the same commit has made, as long as it is there.
-    pub(crate) fn committed(&self, commit: &AttachmentCommit<'_>, core: &Core) -> Option<DocumentVersion> {
-        let document = self.live(commit.namespace, commit.key, core)?;
-        let found = self.attachment_of(document, commit.name)?;
+    /// The version that a commit of the same upload has made, as long as it is there.
+    ///
+    /// # Errors
+    /// `upload_incomplete`, `digest_mismatch`: the upload had other bytes than this commit tells of.
+    pub(crate) fn committed(
+        &self,
+        commit: &AttachmentCommit<'_>,
+        core: &Core,
+    ) -> Result<Option<DocumentVersion>, Error> {
+        let document = self.live(commit.namespace, commit.key, core);
+        let found = document.and_then(|document| self.attachment_of(document, commit.name));
+        let Some(found) = found else { return Ok(None) };
         let attachment = self.attachments.slots.get(found);
-        (attachment.upload == commit.upload.number).then_some(attachment.version)
+        if attachment.upload != commit.upload.number {
+            return Ok(None);
+        }
+        expect_content(commit, attachment.bytes, &attachment.sha256)?;
+        Ok(Some(attachment.version))
     }
 
     /// Refuses a commit that cannot be done; `found`: the document, if there is one already. Tells whether
@@ -81,15 +93,7 @@ impl DocumentModule {
         if !upload.is_for(commit.key, commit.name) {
             return Err(Error::UploadNotFound { upload: commit.upload.to_string() });
         }
-        let bytes = upload.progress.bytes;
-        let is_planted = plant::is(Plant::CommitIncompleteUpload);
-        if let Some(expected) = commit.bytes.filter(|expected| *expected != bytes && !is_planted) {
-            return Err(Error::UploadIncomplete { bytes, expected });
-        }
-        if let Some(expected) = commit.sha256.filter(|expected| *expected != upload.sha256) {
-            return Err(Error::DigestMismatch { found: hex(&upload.sha256), expected: hex(&expected) });
-        }
-        Ok(())
+        expect_content(commit, upload.progress.bytes, &upload.sha256)
     }
 
     /// Does a commit that was admitted; `revision`: its fencing token.
@@ -226,6 +230,18 @@ impl DocumentModule {
         let version = found.map_or(0, |found| found.version);
         Err(Error::AttachmentChanged { key: key.to_owned(), name: name.to_owned(), version })
     }
+}
+
+/// Refuses bytes that are not those that a commit tells of.
+fn expect_content(commit: &AttachmentCommit<'_>, bytes: u64, sha256: &[u8; 32]) -> Result<(), Error> {
+    let is_planted = plant::is(Plant::CommitIncompleteUpload);
+    if let Some(expected) = commit.bytes.filter(|expected| *expected != bytes && !is_planted) {
+        return Err(Error::UploadIncomplete { bytes, expected });
+    }
+    if let Some(expected) = commit.sha256.filter(|expected| expected != sha256) {
+        return Err(Error::DigestMismatch { found: hex(sha256), expected: hex(&expected) });
+    }
+    Ok(())
 }
 
 fn hex(digest: &[u8]) -> String {
