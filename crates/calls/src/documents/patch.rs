@@ -4,18 +4,21 @@
 //! anew: without blanks, members by name.
 
 mod content;
+mod decimal;
+mod operations;
 
 use bytes::Bytes;
-use json_patch::{PatchOperation, jsonptr, merge, patch_unsafe};
+use json_patch::{PatchOperation, jsonptr, merge};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Number, Value, json};
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::documents::{DocumentVersion, DocumentView};
-use sluice_engine::limits::DOCUMENT_BYTES_MAX;
 use tokio::sync::Semaphore;
 
-use self::content::{DEPTH_MAX, depth, is_kept, json, memory};
+use self::content::{json, memory, read};
+use self::decimal::{is_kept, sum};
+use self::operations::{memory_of, operate};
 use super::writing::digest_of;
 use super::{Version, When, Writing, Written, read_key, write};
 use crate::call::{Body, Done, Unary};
@@ -32,8 +35,6 @@ const PATCH_BYTES_MAX: usize = 1 << 20;
 const VALUE_BYTES_MAX: usize = 32;
 /// Most operations of a JSON patch, and most increments.
 const OPERATIONS_MAX: usize = 1_000;
-/// Most bytes that operations may copy together.
-const COPIED_BYTES_MAX: usize = DOCUMENT_BYTES_MAX;
 /// Times that a patch without a condition is made again, when another write comes before it.
 pub(crate) const TRIES: usize = 100;
 /// Content from which on a thread that may take long patches it, in bytes.
@@ -78,8 +79,7 @@ impl Change {
     }
 
     fn read_patch(text: &[u8]) -> Read<Change> {
-        let operations: Vec<PatchOperation> = serde_json::from_slice(text)
-            .map_err(|error| Fault::invalid(format!("this is no JSON patch (RFC 6902): {error}")))?;
+        let operations: Vec<PatchOperation> = read("JSON patch (RFC 6902)", text)?;
         expect_few(operations.len())?;
         Ok(Change::Patch(operations))
     }
@@ -118,24 +118,7 @@ impl Change {
     fn apply(&self, content: &mut Value) -> Read<()> {
         match self {
             Change::Merge(change) => merge(content, change),
-            Change::Patch(operations) => {
-                let mut copied = 0;
-                for (at, operation) in operations.iter().enumerate() {
-                    copied += copied_bytes(operation, content);
-                    if copied > COPIED_BYTES_MAX {
-                        let reason = format!("the patch copies more than {COPIED_BYTES_MAX} bytes");
-                        return Err(Fault::invalid(reason).at(at));
-                    }
-                    if depth_after(operation, content) > DEPTH_MAX {
-                        let reason = format!("the patch nests more than {DEPTH_MAX} lists and objects");
-                        return Err(Fault::invalid(reason).at(at));
-                    }
-                    patch_unsafe(content, std::slice::from_ref(operation)).map_err(|error| {
-                        let place = clip(error.path.as_str());
-                        Fault::new("patch_failed", format!("{place:?}: {}", error.kind)).at(at)
-                    })?;
-                }
-            }
+            Change::Patch(operations) => operate(operations, content)?,
             Change::Increment(increments) => {
                 for (at, (pointer, by)) in increments.iter().enumerate() {
                     increment(content, pointer, by).map_err(|fault| fault.at(at))?;
@@ -162,43 +145,12 @@ fn expect_few(count: usize) -> Read<()> {
     Err(Fault::invalid(format!("{count} operations are too many: use at most {OPERATIONS_MAX}")))
 }
 
-/// Memory that an operation takes, in bytes.
-fn memory_of(operation: &PatchOperation) -> usize {
-    let (from, value) = match operation {
-        PatchOperation::Add(add) => (0, memory(&add.value)),
-        PatchOperation::Replace(replace) => (0, memory(&replace.value)),
-        PatchOperation::Test(test) => (0, memory(&test.value)),
-        PatchOperation::Move(from) => (from.from.as_str().len(), 0),
-        PatchOperation::Copy(copy) => (copy.from.as_str().len(), 0),
-        PatchOperation::Remove(_) => (0, 0),
-    };
-    size_of::<PatchOperation>() + operation.path().as_str().len() + from + value
-}
-
-/// Size of what an operation copies within a content, in bytes of JSON.
-fn copied_bytes(operation: &PatchOperation, content: &Value) -> usize {
-    let PatchOperation::Copy(copy) = operation else { return 0 };
-    content.pointer(copy.from.as_str()).map_or(0, |value| value.to_string().len())
-}
-
-/// Lists and objects that are nested where an operation puts a value, with those of the value.
-fn depth_after(operation: &PatchOperation, content: &Value) -> usize {
-    let found = |from: &jsonptr::PointerBuf| content.pointer(from.as_str());
-    let (path, value) = match operation {
-        PatchOperation::Add(add) => (&add.path, Some(&add.value)),
-        PatchOperation::Replace(replace) => (&replace.path, Some(&replace.value)),
-        PatchOperation::Move(from) => (&from.path, found(&from.from)),
-        PatchOperation::Copy(copy) => (&copy.path, found(&copy.from)),
-        PatchOperation::Remove(_) | PatchOperation::Test(_) => return 0,
-    };
-    path.count() + value.map_or(0, depth)
-}
-
 fn increment(content: &mut Value, pointer: &jsonptr::Pointer, by: &Number) -> Read<()> {
     let failed = |why: &str| Fault::new("patch_failed", format!("{:?} {why}", clip(pointer.as_str())));
     let sum = match content.pointer(pointer.as_str()) {
         None => by.clone(),
-        Some(Value::Number(number)) => sum(number, by).ok_or_else(|| failed("becomes too large"))?,
+        Some(Value::Number(number)) => sum(number, by)
+            .ok_or_else(|| failed(&format!("would be {number} + {by}, a number that is not kept exactly")))?,
         Some(_) => return Err(failed("is no number")),
     };
     match content.pointer_mut(pointer.as_str()) {
@@ -211,14 +163,6 @@ fn increment(content: &mut Value, pointer: &jsonptr::Pointer, by: &Number) -> Re
         }
     }
     Ok(())
-}
-
-/// The sum of two numbers: an integer if both are.
-fn sum(one: &Number, other: &Number) -> Option<Number> {
-    match (one.as_i128(), other.as_i128()) {
-        (Some(one), Some(other)) => Number::from_i128(one.checked_add(other)?),
-        _ => Number::from_f64(one.as_f64()? + other.as_f64()?),
-    }
 }
 
 /// Patches the document that a call names; its new version. Without a version or an ETag that it must have,
@@ -432,8 +376,15 @@ impl Increment {
         let pointer = jsonptr::PointerBuf::parse(pointer)
             .map_err(|_| Fault::invalid("expected a JSON pointer, such as /count").inside("pointer"))?;
         let by = self.by.as_deref().unwrap_or("1");
-        let number = serde_json::from_str(by).ok().filter(|_| is_kept(by));
-        Ok((pointer, number.ok_or_else(|| Fault::invalid("expected a number, such as -1").inside("by"))?))
+        let Ok(number) = serde_json::from_str(by) else {
+            return Err(Fault::invalid("expected a number, such as -1").inside("by"));
+        };
+        if !is_kept(by) {
+            let reason =
+                format!("{} is not kept exactly: use an integer of 64 bits, or fewer digits", clip(by));
+            return Err(Fault::invalid(reason).inside("by"));
+        }
+        Ok((pointer, number))
     }
 }
 
@@ -503,6 +454,8 @@ mod tests {
         let both = r#"[{"op":"test","path":"/n","value":1},{"op":"replace","path":"/n","value":2}]"#;
         assert_eq!(patch(both, r#"{"n":1}"#).unwrap(), r#"{"n":2}"#);
         assert_eq!(patch(both, r#"{"n":3}"#).unwrap_err(), ("patch_failed", "[0]".to_owned()));
+        let lost = r#"[{"op":"add","path":"/n","value":0.10000000000000001}]"#;
+        assert_eq!(patch(lost, "{}").unwrap_err().0, "invalid_argument");
         let wrong = r#"[{"op":"grow","path":"/n"}]"#;
         assert_eq!(patch(wrong, "{}").unwrap_err().0, "invalid_argument");
         let many = format!("[{}]", vec![r#"{"op":"remove","path":"/n"}"#; OPERATIONS_MAX + 1].join(","));
@@ -543,6 +496,8 @@ mod tests {
         assert_eq!(add("/n", "-1", "{}").unwrap(), r#"{"n":-1}"#);
         assert_eq!(add("/n", "0.5", r#"{"n":1}"#).unwrap(), r#"{"n":1.5}"#);
         assert_eq!(add("/n", "1", r#"{"n":18446744073709551615}"#).unwrap_err().0, "patch_failed");
+        assert_eq!(add("/n", "0.5", r#"{"n":9007199254740993}"#).unwrap_err().0, "patch_failed");
+        assert_eq!(add("/n", "123456789012345678901", "{}").unwrap_err().1, "increment[0].by");
         assert_eq!(add("/n/m", "1", r#"{"n":7}"#).unwrap_err(), ("patch_failed", "[0]".to_owned()));
         assert_eq!(add("/n", "1", r#"{"n":"7"}"#).unwrap_err().0, "patch_failed");
         assert_eq!(add("n", "1", "{}").unwrap_err().1, "increment[0].pointer");

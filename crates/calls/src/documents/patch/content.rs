@@ -1,13 +1,14 @@
 //! Contents that are JSON: reading them so that nothing is lost, their depth and their memory.
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::error::Category;
 
+use super::decimal::is_kept;
 use crate::fault::{Fault, Read, clip};
 
 /// Most lists and objects within each other: as many as `serde_json` reads.
 pub(super) const DEPTH_MAX: usize = 127;
-/// Digits of a fraction that a double keeps (IEEE 754 binary64).
-const FRACTION_DIGITS_MAX: usize = 17;
 /// Memory of a member of an object beside its name and value, in bytes: a part of a node of a B-tree.
 const MEMBER_BYTES: usize = 48;
 
@@ -35,19 +36,38 @@ pub(super) fn memory(value: &Value) -> usize {
 
 /// Reads JSON that is the same when it is written again.
 pub(super) fn json(text: &[u8]) -> Read<Value> {
-    let value =
-        serde_json::from_slice(text).map_err(|error| Fault::invalid(format!("this is no JSON: {error}")))?;
-    match long_number(text) {
-        None => Ok(value),
+    read("JSON", text)
+}
+
+/// Reads JSON whose numbers are the same when it is written again; `what`: its format.
+pub(super) fn read<T: DeserializeOwned>(what: &str, text: &[u8]) -> Read<T> {
+    let read = serde_json::from_slice(text);
+    match changed_number(text) {
         Some(number) => Err(Fault::invalid(format!(
-            "number {} has more digits than a patch keeps: put the document as a whole",
+            "number {} would be another after a patch, which keeps integers of 64 bits and the decimal digits of \
+             doubles: put the document as a whole",
             clip(number)
         ))),
+        None => read.map_err(|error| unreadable(what, &error)),
     }
 }
 
+#[cold]
+fn unreadable(what: &str, error: &serde_json::Error) -> Box<Fault> {
+    let place = format!("line {} column {}", error.line(), error.column());
+    Fault::invalid(match error.classify() {
+        // The reader tells of it by nothing but its words.
+        Category::Syntax if error.to_string().starts_with("recursion limit") => {
+            format!("more than {DEPTH_MAX} lists and objects are within each other at {place}")
+        }
+        Category::Eof | Category::Io => format!("this is no {what}: it ends too early, at {place}"),
+        Category::Syntax => format!("this is no {what}: see {place}"),
+        Category::Data => format!("this is no {what}: {error}"),
+    })
+}
+
 /// The first number of a JSON text that would not be the same when it is written again.
-fn long_number(text: &[u8]) -> Option<&str> {
+fn changed_number(text: &[u8]) -> Option<&str> {
     let mut rest = text;
     while let Some((&first, behind)) = rest.split_first() {
         match first {
@@ -79,17 +99,6 @@ fn behind_text(mut rest: &[u8]) -> &[u8] {
     rest
 }
 
-/// True for a number that is the same when it is read and written again.
-pub(super) fn is_kept(number: &str) -> bool {
-    if number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
-        return true;
-    }
-    let is_integer = !number.contains(['.', 'e', 'E']);
-    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
-    let digits = mantissa.trim_start_matches(['-', '0', '.']).bytes().filter(u8::is_ascii_digit).count();
-    !is_integer && digits <= FRACTION_DIGITS_MAX && number.parse::<f64>().is_ok_and(f64::is_finite)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json as value;
@@ -113,8 +122,22 @@ mod tests {
         {
             assert!(json(kept.as_bytes()).is_ok(), "{kept}");
         }
-        for lost in ["18446744073709551616", "0.123456789012345678901", "[1,{\"a\":123456789012345678901}]"] {
-            assert_eq!(json(lost.as_bytes()).unwrap_err().code, "invalid_argument", "{lost}");
+        for lost in ["18446744073709551616", "1e400", "[\"\\\"\",{\"a\":9007199254740993.0}]"] {
+            let refused = json(lost.as_bytes()).unwrap_err();
+            assert_eq!(refused.code, "invalid_argument", "{lost}");
+            assert!(refused.reason.contains("would be another"), "{}", refused.reason);
+        }
+    }
+
+    #[test]
+    fn faults_are_told_in_words() {
+        let nested = "[".repeat(DEPTH_MAX + 1);
+        for (text, expected) in [
+            ("{nope}", "this is no JSON: see line 1 column 2"),
+            ("[1,", "this is no JSON: it ends too early, at line 1 column 3"),
+            (&nested, "more than 127 lists and objects are within each other at line 1 column 128"),
+        ] {
+            assert_eq!(json(text.as_bytes()).unwrap_err().reason, expected);
         }
     }
 }
