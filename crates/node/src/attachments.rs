@@ -5,7 +5,7 @@ use sluice_engine::attachments::{
     AttachmentCommit, AttachmentDelete, AttachmentView, UploadBegin, UploadChunk, UploadId, UploadView,
 };
 use sluice_engine::command::Command;
-use sluice_engine::documents::DocumentVersion;
+use sluice_engine::documents::{DocumentCondition, DocumentVersion};
 use sluice_engine::outcome::Reply;
 use sluice_engine::{Error, NamespaceId};
 
@@ -131,15 +131,39 @@ impl Node {
         self.propose(delete.namespace, &Command::AttachmentDelete(*delete)).await?.result.map(drop)
     }
 
+    /// Refuses a write of an attachment before its bytes come, as its commit would be refused now; its lock
+    /// is left to the commit.
+    ///
+    /// # Errors
+    /// `document_not_found`, `version_mismatch`.
+    pub async fn expect_to_attach(
+        &self,
+        target: AttachmentName<'_>,
+        when: DocumentCondition,
+    ) -> Result<(), Error> {
+        let (namespace, key, name) = (target.namespace, target.key.to_owned(), target.name.to_owned());
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let look = move |at: &mut ShardView<'_>| {
+            at.engine.expect_decided(namespace, &key)?;
+            at.engine.expect_to_attach(namespace, (&key, &name), &when)
+        };
+        self.look(shard, look).await?
+    }
+
     /// An attachment.
     ///
     /// # Errors
-    /// `attachment_not_found`.
+    /// `document_not_found`, `attachment_not_found`.
     pub async fn attachment(&self, target: AttachmentName<'_>) -> Result<AttachmentView, Error> {
         let (namespace, key, name) = (target.namespace, target.key.to_owned(), target.name.to_owned());
         let shard = self.inner.placement.shard_of(namespace)?;
         let look = move |at: &mut ShardView<'_>| {
-            at.engine.expect_decided(namespace, &key).map(|()| at.engine.attachment(namespace, &key, &name))
+            at.engine.expect_decided(namespace, &key)?;
+            let found = at.engine.attachment(namespace, &key, &name);
+            if found.is_none() && at.engine.document(namespace, &key).is_none() {
+                return Err(Error::DocumentNotFound { key });
+            }
+            Ok(found)
         };
         let found = self.look(shard, look).await??;
         found.ok_or_else(|| target.not_found())

@@ -1,15 +1,13 @@
 //! An attachment that one request brings as a whole. Nobody else knows of its upload: whatever ends the
 //! request before the commit ends the upload, too.
 
-use std::time::Duration;
-
 use serde::Deserialize;
-use sluice_engine::attachments::{AttachmentCommit, UploadId};
+use sluice_engine::attachments::AttachmentCommit;
 use sluice_engine::documents::{DocumentCondition, DocumentVersion};
 use sluice_engine::error::FieldPath;
 use sluice_engine::limits::ATTACHMENT_BYTES_MAX;
-use sluice_engine::{Error, NamespaceId};
-use sluice_node::Node;
+use sluice_engine::Error;
+use sluice_node::HeldUpload;
 
 use super::{append, digest, no_name, target};
 use crate::access::Right;
@@ -19,10 +17,6 @@ use crate::fault::Read;
 use crate::permit::Permit;
 use crate::standing::{Standing, Waited};
 use crate::value::{Within, given};
-
-/// Pauses between the tries to end an upload: while no leader can be reached, or the disk is full, it stays.
-const PAUSES: [Duration; 4] =
-    [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(10), Duration::from_secs(60)];
 
 /// An attachment to make of the bytes that follow, under the conditions that are given.
 #[derive(Clone, Default, Debug, Deserialize)]
@@ -81,13 +75,14 @@ impl Asked {
 pub struct Attaching<'p> {
     permit: Permit<'p>,
     name: &'p str,
-    upload: OwnUpload,
+    upload: HeldUpload,
     standing: Standing,
     bytes: u64,
 }
 
 impl<'p> Attaching<'p> {
-    /// Begins an attachment with this name.
+    /// Begins an attachment with this name. Looks before whether the document is there and the condition on the
+    /// attachment holds, which the commit checks again.
     ///
     /// # Errors
     /// Those of the operation.
@@ -95,10 +90,11 @@ impl<'p> Attaching<'p> {
         permit: &Permit<'p>,
         name: &'p str,
         content_type: &str,
+        when: &DocumentCondition,
     ) -> Result<Attaching<'p>, CallError> {
-        let id = permit.node().upload_begin(target(permit, Some(name))?, content_type).await?;
-        let upload =
-            OwnUpload { node: permit.node().clone(), namespace: permit.namespace_id()?, id, is_over: false };
+        let target = target(permit, Some(name))?;
+        permit.node().expect_to_attach(target, *when).await?;
+        let upload = permit.node().upload_hold(target, content_type).await?;
         let standing = permit.standing(Right::Coordinate, || Waited::Keys([permit.name().into()].into()));
         Ok(Attaching { permit: *permit, name, upload, standing, bytes: 0 })
     }
@@ -110,7 +106,7 @@ impl<'p> Attaching<'p> {
     pub async fn add(&mut self, content: &[u8]) -> Result<(), CallError> {
         check_size(self.bytes + content.len() as u64)?;
         self.standing.check()?;
-        self.bytes = append(&self.permit, self.upload.id, self.bytes, content).await?;
+        self.bytes = append(&self.permit, self.upload.id(), self.bytes, content).await?;
         Ok(())
     }
 
@@ -124,17 +120,17 @@ impl<'p> Attaching<'p> {
         when: DocumentCondition,
     ) -> Result<(DocumentVersion, bool), CallError> {
         self.standing.check()?;
-        let (namespace, key, name) = (self.upload.namespace, self.permit.name(), self.name);
-        let (upload, bytes) = (self.upload.id, Some(self.bytes));
+        let (namespace, key, name) = (self.permit.namespace_id()?, self.permit.name(), self.name);
+        let (upload, bytes) = (self.upload.id(), Some(self.bytes));
         let commit = AttachmentCommit { namespace, key, name, upload, bytes, sha256, when };
         let written = self.permit.node().attachment_commit(&commit).await?;
-        self.upload.is_over = true;
+        self.upload.committed();
         Ok(written)
     }
 
-    /// Lets go of what was added, before the caller is told why. If that fails it is tried again later.
-    pub async fn abandon(mut self) {
-        self.upload.is_over = self.upload.end().await;
+    /// Lets go of what was added, before the caller is told why.
+    pub async fn abandon(self) {
+        self.upload.end().await;
     }
 }
 
@@ -149,41 +145,5 @@ pub fn check_size(size: u64) -> Result<(), Error> {
             let field = FieldPath("attachment".into());
             Err(Error::PayloadTooLarge { field, size, limit: ATTACHMENT_BYTES_MAX })
         }
-    }
-}
-
-/// An upload that ends with its request.
-struct OwnUpload {
-    node: Node,
-    namespace: NamespaceId,
-    id: UploadId,
-    /// True once it was committed or ended.
-    is_over: bool,
-}
-
-impl OwnUpload {
-    /// Ends it; true if it is over.
-    async fn end(&self) -> bool {
-        match self.node.upload_end(self.namespace, self.id).await {
-            Ok(()) | Err(Error::UploadNotFound { .. } | Error::NamespaceNotFound { .. }) => true,
-            Err(_) => false,
-        }
-    }
-}
-
-impl Drop for OwnUpload {
-    fn drop(&mut self) {
-        if self.is_over {
-            return;
-        }
-        let left = OwnUpload { node: self.node.clone(), is_over: true, ..*self };
-        tokio::spawn(async move {
-            for pause in PAUSES {
-                tokio::time::sleep(pause).await;
-                if left.end().await {
-                    return;
-                }
-            }
-        });
     }
 }

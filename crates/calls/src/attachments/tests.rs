@@ -1,6 +1,6 @@
 use sluice_engine::limits::UPLOAD_CHUNK_BYTES_MAX;
 
-use super::attaching::Attaching;
+use super::attaching::{Asked, Attaching};
 use super::*;
 use crate::documents::Put;
 use crate::operation::Operation;
@@ -65,16 +65,16 @@ async fn the_upload_of_one_request_ends_with_it() {
         let named = Uploads { name: Some("a".to_owned()), upload: None };
         named.run(&permit).await.unwrap().answer.uploads.len()
     };
-    let mut attaching = Attaching::begin(&permit, "a", "").await.unwrap();
+    let when = Asked::default().when().unwrap();
+    let mut attaching = Attaching::begin(&permit, "a", "", &when).await.unwrap();
     attaching.add(b"x").await.unwrap();
     assert_eq!(uploads().await, 1);
     drop(attaching);
     while uploads().await > 0 {
         tokio::task::yield_now().await;
     }
-    let mut attaching = Attaching::begin(&permit, "a", "").await.unwrap();
+    let mut attaching = Attaching::begin(&permit, "a", "", &when).await.unwrap();
     attaching.add(b"x").await.unwrap();
-    let when = attaching::Asked::default().when().unwrap();
     assert!(attaching.commit(None, when).await.unwrap().1, "it is new");
     drop(attaching);
     assert_eq!(reading::find(&permit, Some("a")).await.unwrap().bytes, 1);

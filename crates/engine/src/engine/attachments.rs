@@ -2,6 +2,7 @@
 
 use crate::attachments::{AttachmentChunk, AttachmentCommit, AttachmentDelete, AttachmentView, UploadView};
 use crate::document::attachment::record::ChunkRecord;
+use crate::documents::DocumentCondition;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::id::{NamespaceId, UploadId};
@@ -59,6 +60,20 @@ impl Engine {
     /// The attachment of a key with a name.
     pub fn attachment(&self, namespace: NamespaceId, key: &str, name: &str) -> Option<AttachmentView> {
         self.documents.attachment(namespace, (key, name), &self.core)
+    }
+
+    /// Refuses a write of an attachment, as its commit would be refused now, by its document and by its
+    /// condition on the attachment; not by its lock.
+    ///
+    /// # Errors
+    /// `document_not_found`, `version_mismatch`.
+    pub fn expect_to_attach(
+        &self,
+        namespace: NamespaceId,
+        target: (&str, &str),
+        when: &DocumentCondition,
+    ) -> Result<(), Error> {
+        self.documents.expect_to_attach(namespace, target, when, &self.core)
     }
 
     /// Attachments of a key in the order of their names after `after`, at most `limit` and

@@ -70,7 +70,7 @@ pub(super) async fn upload(
     let content = take_content(input, &mut request.rows);
     let asked = from_rows::<Asked>(input, &request.rows)?;
     let (sha256, when) = (asked.sha256()?, asked.when()?);
-    let mut attaching = Attaching::begin(&permit, asked.name()?, asked.content_type()).await?;
+    let mut attaching = Attaching::begin(&permit, asked.name()?, asked.content_type(), &when).await?;
     let done = match fill(&mut attaching, content, &mut messages, input).await {
         Ok(()) => attaching.commit(sha256, when).await,
         Err(error) => Err(error),

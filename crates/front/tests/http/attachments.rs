@@ -64,3 +64,38 @@ async fn refused_uploads_are_told_why_and_leave_nothing() {
     assert_eq!(uploads, serde_json::json!({"uploads": []}));
     assert_eq!(server.get(RAW).await.status, 404);
 }
+
+#[tokio::test]
+async fn uploads_that_cannot_be_attached_are_refused_before_their_bytes() {
+    let server = Server::start().await;
+    let answered = async |condition: &str| {
+        let mut sender = Bare::connect(server.address).await;
+        let head = format!("PUT {RAW} HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\nexpect: 100-continue\r\n");
+        sender.write(&format!("{head}{condition}\r\n")).await;
+        sender.read_until("\r\n").await.lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(answered("").await, "HTTP/1.1 404 Not Found");
+    with_document(&server).await;
+    assert_eq!(answered("").await, "HTTP/1.1 100 Continue");
+    assert_eq!(answered("if-match: *\r\n").await, "HTTP/1.1 412 Precondition Failed");
+    assert_eq!(server.call_with("PUT", RAW, &[], b"x").await.status, 201);
+    assert_eq!(answered("if-none-match: *\r\n").await, "HTTP/1.1 412 Precondition Failed");
+}
+
+#[tokio::test]
+async fn an_upload_ends_with_the_connection_that_sends_it() {
+    let server = Server::start().await;
+    with_document(&server).await;
+    let uploads = async || {
+        server.get("/v1/documents/k/uploads?name=a").await.json()["uploads"].as_array().unwrap().len()
+    };
+    let mut senders = Vec::new();
+    for _ in 0..8 {
+        let mut sender = Bare::connect(server.address).await;
+        sender.write(&format!("PUT {RAW} HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n12345")).await;
+        senders.push(sender);
+    }
+    until(async || uploads().await == 8).await;
+    drop(senders);
+    until(async || uploads().await == 0).await;
+}

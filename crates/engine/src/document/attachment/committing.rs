@@ -217,7 +217,8 @@ impl DocumentModule {
         })
     }
 
-    fn expect_attachment(
+    /// Refuses a condition that does not hold of an attachment, `found` if it is there.
+    pub(super) fn expect_attachment(
         &self,
         when: &DocumentCondition,
         (key, name): (&str, &str),

@@ -5,6 +5,8 @@ use crate::core::{Core, PAGE_ITEMS_MAX};
 use crate::document::DocumentModule;
 use crate::document::attachment::Attachments;
 use crate::document::state::attachment::{AttachmentSlot, UploadSlot};
+use crate::documents::DocumentCondition;
+use crate::error::Error;
 use crate::id::{NamespaceId, UploadId};
 
 impl DocumentModule {
@@ -44,6 +46,19 @@ impl DocumentModule {
     ) -> Option<AttachmentView> {
         let slot = self.attachment_slot(namespace, target, core)?;
         Some(self.attachments.attachment_view(slot))
+    }
+
+    /// Refuses a write of an attachment whose document is not there, or whose condition does not hold.
+    pub(crate) fn expect_to_attach(
+        &self,
+        namespace: NamespaceId,
+        (key, name): (&str, &str),
+        when: &DocumentCondition,
+        core: &Core,
+    ) -> Result<(), Error> {
+        let document = self.live(namespace, key, core);
+        let document = document.ok_or_else(|| Error::DocumentNotFound { key: key.to_owned() })?;
+        self.expect_attachment(when, (key, name), self.attachment_of(document, name))
     }
 
     pub(crate) fn attachments_after(

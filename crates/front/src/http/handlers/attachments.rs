@@ -61,10 +61,10 @@ pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<
     if done.is_err() {
         drop_refused(body, &call.head.headers).await;
     }
-    done
+    written(done)
 }
 
-async fn attach(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
+async fn attach(call: &Call<'_>, body: &mut Inbound) -> Result<(DocumentVersion, bool), CallError> {
     let headers = &call.head.headers;
     let params = call.query(NAME_PARAMS)?;
     let name = name_of(&params)?;
@@ -83,7 +83,7 @@ async fn attach(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, C
     let (context, bytes_max) = (call.context, UPLOAD_CHUNK_BYTES_MAX);
     let timeout = context.options.body_timeout;
     let mut pieces = Pieces::of(body, headers, bytes_max, timeout, &context.upload_budget)?;
-    let mut attaching = Attaching::begin(&call.permit, name, content_type).await?;
+    let mut attaching = Attaching::begin(&call.permit, name, content_type, &when).await?;
     let done = match fill(&mut attaching, &mut pieces).await {
         Ok(()) => attaching.commit(sha256, when).await,
         Err(error) => Err(error),
@@ -91,7 +91,7 @@ async fn attach(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, C
     if done.is_err() {
         attaching.abandon().await;
     }
-    written(done)
+    done
 }
 
 /// Adds a body to an attachment as it comes.
