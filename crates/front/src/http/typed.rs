@@ -3,7 +3,7 @@
 use http::response::Response;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sluice_calls::operation::{Operation, Trait};
+use sluice_calls::operation::Trait;
 use sluice_calls::unary::{self, Codec, Done};
 use sluice_calls::{CallError, Read};
 
@@ -21,9 +21,7 @@ use crate::net::options::{DOCUMENT_BODY_BYTES_MAX, POLICY_BODY_BYTES_MAX, SMALL_
 pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let takes = unary::body(call.operation())?;
     call.permit.check_name()?;
-    if takes_conditions(call.operation()) {
-        expect_no_conditions(&call.head.headers)?;
-    }
+    expect_no_conditions(call.operation(), &call.head.headers)?;
     let bytes_max = match takes {
         _ if call.operation().is_query() => None,
         unary::Body::None => None,
@@ -46,13 +44,6 @@ pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Respon
     };
     let has_lines = lines::are_preferred(call.operation(), &call.head.headers);
     unary::run(&call.permit, &mut HttpCodec { source, path: call.head.uri.path(), has_lines }).await
-}
-
-/// True for a call that other servers let take conditions in headers (RFC 9110 §13), and that has fields for
-/// them.
-fn takes_conditions(operation: Operation) -> bool {
-    use Operation::{DocumentDelete, DocumentPatch, DocumentPut};
-    matches!(operation, DocumentPut | DocumentPatch | DocumentDelete)
 }
 
 /// The source of a request.

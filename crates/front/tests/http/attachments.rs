@@ -52,6 +52,8 @@ async fn refused_uploads_are_told_why_and_leave_nothing() {
         ("repr-digest", "sha-256=:AAAA:", "invalid_argument"),
         ("sluice-lock-token", "x", "invalid_argument"),
         ("content-range", "bytes 0-1/2", "invalid_argument"),
+        ("idempotency-key", "k", "invalid_argument"),
+        ("sluice-ttl-ms", "1000", "unknown_field"),
         ("content-encoding", "gzip", "unsupported_content_encoding"),
     ] {
         let answer = server.call_with("PUT", RAW, &[(name, value)], &large).await;
@@ -63,6 +65,36 @@ async fn refused_uploads_are_told_why_and_leave_nothing() {
     let uploads = server.get("/v1/documents/k/uploads?name=a").await.json();
     assert_eq!(uploads, serde_json::json!({"uploads": []}));
     assert_eq!(server.get(RAW).await.status, 404);
+}
+
+#[tokio::test]
+async fn conditions_in_headers_that_would_be_passed_over_are_refused() {
+    let server = Server::start().await;
+    with_document(&server).await;
+    assert_eq!(server.call_with("PUT", RAW, &[], b"x").await.status, 201);
+    let begun = server.call("POST", "/v1/documents/k/uploads", r#"{"name":"a"}"#).await.json();
+    let upload = begun["upload"].as_str().unwrap().to_owned();
+    let commit = format!(r#"{{"name":"a","upload":"{upload}"}}"#);
+    let raw = format!("/v1/documents/k/uploads/raw?upload={upload}");
+    for (method, path, body) in [
+        ("GET", "/v1/documents/k", ""),
+        ("GET", "/v1/documents/k/attachments/read?name=a", ""),
+        ("DELETE", "/v1/documents/k/attachments?name=a", ""),
+        ("POST", "/v1/documents/k/uploads", r#"{"name":"b"}"#),
+        ("PATCH", &raw, "x"),
+        ("POST", "/v1/documents/k/uploads/commit", &commit),
+    ] {
+        for (name, value) in [("if-match", "\"1\""), ("if-none-match", "*"), ("sluice-lock-token", "x")] {
+            let answer = server.call_with(method, path, &[(name, value)], body.as_bytes()).await;
+            assert_eq!(
+                (answer.status, answer.code()),
+                (400, "invalid_argument".to_owned()),
+                "{method} {path} {name}"
+            );
+            assert_eq!(answer.json()["error"]["details"]["field"], name, "{method} {path}");
+        }
+    }
+    assert_eq!(server.get(RAW).await.body, b"x");
 }
 
 #[tokio::test]

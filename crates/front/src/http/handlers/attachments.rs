@@ -17,8 +17,11 @@ use sluice_engine::attachments::{AttachmentView, UploadId};
 use sluice_engine::documents::DocumentVersion;
 use sluice_engine::limits::{ATTACHMENT_BYTES_MAX, UPLOAD_CHUNK_BYTES_MAX};
 
-use super::documents::{etag, is_known, is_wanted, only, put_etag, read_conditions, written};
+use super::documents::{
+    etag, expect_no_conditions, is_known, is_wanted, only, put_etag, read_conditions, written,
+};
 use super::range::{Ranged, range_of};
+use crate::http::codec::idempotency::IDEMPOTENCY_KEY;
 use crate::http::codec::query::Params;
 use crate::http::raw::text;
 use crate::http::route::call::Call;
@@ -38,6 +41,7 @@ const LOCK_TOKEN: HeaderName = HeaderName::from_static("sluice-lock-token");
 /// `PATCH P/documents/{key}/uploads/raw`
 pub(crate) async fn append(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let params = call.query(UPLOAD_PARAMS)?;
+    expect_no_conditions(call.operation(), &call.head.headers)?;
     let upload = params
         .text("upload")
         .ok_or_else(|| Fault::missing("upload", "give the id with which the upload was begun"))?;
@@ -66,6 +70,7 @@ pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<
 
 async fn attach(call: &Call<'_>, body: &mut Inbound) -> Result<(DocumentVersion, bool), CallError> {
     let headers = &call.head.headers;
+    expect_known(headers)?;
     let params = call.query(NAME_PARAMS)?;
     let name = name_of(&params)?;
     if headers.contains_key(CONTENT_RANGE) {
@@ -92,6 +97,20 @@ async fn attach(call: &Call<'_>, body: &mut Inbound) -> Result<(DocumentVersion,
         attaching.abandon().await;
     }
     done
+}
+
+/// Refuses headers that a write of an attachment would pass over.
+fn expect_known(headers: &HeaderMap) -> Result<(), CallError> {
+    if headers.contains_key(IDEMPOTENCY_KEY) {
+        let reason = "a PUT of an attachment is not known again by a key: repeat it with If-Match or If-None-Match, or \
+                      use an upload, whose commit may be repeated";
+        return Err(Fault::invalid(reason).inside(IDEMPOTENCY_KEY).into());
+    }
+    let unknown = |name: &&HeaderName| name.as_str().starts_with("sluice-") && *name != LOCK_TOKEN;
+    match headers.keys().find(unknown) {
+        Some(name) => Err(Fault::unknown("header", name.as_str(), &["sluice-lock-token"]).into()),
+        None => Ok(()),
+    }
 }
 
 /// Adds a body to an attachment as it comes.

@@ -8,7 +8,7 @@ use http::response::Response;
 use sluice_calls::documents::patch::Change;
 use sluice_calls::documents::{self, Names, VERSION_MAX, When, Writing, Written};
 use sluice_calls::unary::Done;
-use sluice_calls::{CallError, Fault, Read};
+use sluice_calls::{CallError, Fault, Operation, Read};
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::documents::{DocumentVersion, DocumentView};
@@ -154,12 +154,40 @@ pub(super) fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Read<Option
     Ok(first)
 }
 
-/// Refuses conditions in the headers of a call that takes them as fields, and would pass them over.
-pub(crate) fn expect_no_conditions(headers: &HeaderMap) -> Result<(), CallError> {
-    let found =
-        condition(headers).or_else(|| headers.contains_key(IDEMPOTENCY_KEY).then_some(IDEMPOTENCY_KEY));
-    let fields = "if_etag, if_exists, if_absent, token, request_id";
-    found.map_or(Ok(()), |name| Err(is_a_field(name, fields)))
+/// Refuses conditions in the headers of a call of documents that would pass them over.
+pub(crate) fn expect_no_conditions(operation: Operation, headers: &HeaderMap) -> Result<(), CallError> {
+    let Some(place) = place_of_conditions(operation) else { return Ok(()) };
+    let takes_keys = matches!(place, Conditions::Fields(_)) && headers.contains_key(IDEMPOTENCY_KEY);
+    let Some(name) = condition(headers).or(takes_keys.then_some(IDEMPOTENCY_KEY)) else { return Ok(()) };
+    Err(match place {
+        Conditions::Fields(fields) => is_a_field(name, fields),
+        Conditions::Elsewhere(reason) => Fault::invalid(reason).inside(name).into(),
+    })
+}
+
+/// The place where a call takes its conditions, if not in headers.
+enum Conditions {
+    /// Its fields, which are named.
+    Fields(&'static str),
+    /// Another call, as the reason says.
+    Elsewhere(&'static str),
+}
+
+fn place_of_conditions(operation: Operation) -> Option<Conditions> {
+    use Operation as O;
+    Some(match operation {
+        O::DocumentPut => Conditions::Fields("if_etag, if_exists, if_absent, token, request_id"),
+        O::DocumentPatch => Conditions::Fields("if_etag, token, request_id"),
+        O::UploadCommit => Conditions::Fields("if_etag, if_exists, if_absent, token"),
+        O::DocumentDelete | O::AttachmentDelete => Conditions::Fields("if_etag, token"),
+        O::DocumentShow | O::AttachmentRead => Conditions::Elsewhere(
+            "this call takes no condition: that whose path ends in /raw takes this header",
+        ),
+        O::UploadBegin | O::UploadChunk | O::UploadRaw | O::UploadEnd => {
+            Conditions::Elsewhere("this call takes no condition: the commit of the upload does, as fields")
+        }
+        _ => return None,
+    })
 }
 
 /// The same for a transaction, which has an idempotency key in the headers.
