@@ -15,6 +15,7 @@ use crate::access::Right;
 use crate::call::{Body, Done, Unary};
 use crate::documents::text_bytes;
 use crate::error::CallError;
+use crate::fault::Fault;
 use crate::payload::Octets;
 use crate::permit::Permit;
 use crate::standing::{Standing, Waited};
@@ -133,7 +134,7 @@ pub struct Show {
     /// Its name.
     #[schemars(required)]
     name: Option<String>,
-    /// Number of the bytes before the first that is read; default: 0.
+    /// Number of the bytes before the first that is read, at most that of the attachment; default: 0.
     offset: Option<Within<0, ATTACHMENT_BYTES_MAX>>,
 }
 
@@ -164,6 +165,10 @@ impl Unary for Show {
     async fn run(self, permit: &Permit<'_>) -> Result<Done<AttachmentPart>, CallError> {
         let view = find(permit, self.name.as_deref()).await?;
         let offset = self.offset.map_or(0, Within::get);
+        if offset > view.bytes {
+            let reason = format!("the attachment has {} bytes: give an offset of at most that", view.bytes);
+            return Err(Fault::invalid(reason).inside("offset").into());
+        }
         permit.room().reserve(text_bytes(UPLOAD_CHUNK_BYTES_MAX))?;
         let target = target(permit, self.name.as_deref())?;
         let bytes = permit.node().attachment_bytes(target, view.version.revision, offset).await?;

@@ -131,3 +131,19 @@ async fn an_upload_ends_with_the_connection_that_sends_it() {
     drop(senders);
     until(async || uploads().await == 0).await;
 }
+
+#[tokio::test]
+async fn reads_say_what_is_missing() {
+    let server = Server::start().await;
+    assert_eq!(server.get(RAW).await.code(), "document_not_found");
+    with_document(&server).await;
+    assert_eq!(server.get(RAW).await.code(), "attachment_not_found");
+    assert_eq!(server.call_with("PUT", RAW, &[], b"abc").await.status, 201);
+    let read =
+        async |offset| server.get(&format!("/v1/documents/k/attachments/read?name=a&offset={offset}")).await;
+    assert_eq!(read(3).await.json()["content_base64"], "");
+    let behind = read(4).await;
+    assert_eq!((behind.status, behind.json()["error"]["details"]["field"].as_str()), (400, Some("offset")));
+    let far = server.call_with("GET", RAW, &[("range", "bytes=18446744073709551616-")], b"").await;
+    assert_eq!(far.status, 416);
+}

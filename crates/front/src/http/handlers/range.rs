@@ -17,8 +17,9 @@ pub(super) fn range_of(range: Option<&str>, bytes: u64) -> Ranged {
     let read = || {
         let (unit, set) = range?.split_once('=')?;
         let (first, last) = set.trim().split_once('-').filter(|_| unit.eq_ignore_ascii_case("bytes"))?;
-        let is_number = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
-        let number = |text: &str| -> Option<u64> { Some(text).filter(is_number)?.parse().ok() };
+        let is_number = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        // Beyond 64 bits lies no byte.
+        let number = |text: &str| Some(text).filter(is_number).map(|text| text.parse().unwrap_or(u64::MAX));
         Some(match (first, last) {
             ("", last) => (bytes.saturating_sub(number(last)?), bytes),
             (first, "") => (number(first)?, bytes),
@@ -51,6 +52,10 @@ mod tests {
             ("bytes=10-", Ranged::Nothing),
             ("bytes=10-11", Ranged::Nothing),
             ("bytes=-0", Ranged::Nothing),
+            ("bytes=18446744073709551616-", Ranged::Nothing),
+            ("bytes=18446744073709551616-18446744073709551617", Ranged::Nothing),
+            ("bytes=0-18446744073709551616", Ranged::Part(0, 10)),
+            ("bytes=-18446744073709551616", Ranged::Part(0, 10)),
             ("bytes=4-3", Ranged::Whole),
             ("bytes=0-1,3-4", Ranged::Whole),
             ("lines=0-1", Ranged::Whole),
