@@ -35,7 +35,7 @@ def test_a_lock_can_be_checked(server):
 def test_bad_checks_are_named(server):
     put(server, "a", "x")
     for operations, expected in [
-        ([checking("a")], ("invalid_argument", "operations[0].check.if_version")),
+        ([checking("a")], ("invalid_argument", "operations[0].check: a check has a condition")),
         ([{"check": {"if_exists": True}}], ("missing_field", "operations[0].check.key")),
         ([checking("", if_exists=True)], ("invalid_argument", "operations[0].check.key")),
         ([checking("a", if_version=0)], ("invalid_argument", "operations[0].check.if_version")),

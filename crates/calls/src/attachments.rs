@@ -148,6 +148,10 @@ impl Unary for Uploads {
                 return Err(Fault::conflict("upload", "name").into());
             }
             Some(upload) => vec![show(permit, upload).await?],
+            None if given(self.name.as_deref()).is_none() => {
+                let reason = "give the name of the attachment, or upload: the id of an upload";
+                return Err(Fault::missing("name", reason).into());
+            }
             None => permit.node().uploads_for(target(permit, self.name.as_deref())?).await?,
         };
         Ok(UploadList { uploads: views.iter().map(Upload::from).collect() }.into())

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sluice_engine::Error;
-use sluice_engine::documents::{DocumentVersion, DocumentView};
+use sluice_engine::documents::{DocumentCondition, DocumentVersion, DocumentView};
 use sluice_engine::limits::{DOCUMENT_HISTORY_MAX, DOCUMENT_TTL_MS_MAX};
 use sluice_node::FoundDocument;
 
@@ -236,7 +236,17 @@ pub struct KeyedCheck {
 }
 
 impl KeyedCheck {
-    /// The conditions.
+    /// The conditions, of which there is one at least.
+    pub(crate) fn condition(&self) -> Read<DocumentCondition> {
+        let condition = self.when().read()?;
+        if condition == DocumentCondition::default() {
+            let reason = "a check has a condition: give if_version, if_etag, if_exists, if_absent or token";
+            return Err(Fault::invalid(reason));
+        }
+        Ok(condition)
+    }
+
+    /// The conditions as they are given.
     pub(crate) fn when(&self) -> When<'_> {
         When {
             version: self.if_version.map(Within::get),

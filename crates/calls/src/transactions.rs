@@ -603,7 +603,7 @@ fn command<'a>(
             Command::DocumentDelete(DocumentDelete { namespace, key, when })
         }
         (Operation::Check(check), _) => {
-            let (key, when) = (given.keys[at], check.when().read()?);
+            let (key, when) = (given.keys[at], check.condition()?);
             Command::DocumentCheck(DocumentCheck { namespace, key, when })
         }
         (Operation::Attach(attach), _) => {

@@ -37,7 +37,10 @@ impl Instant {
     pub(crate) fn of_value(value: &Value) -> Option<Instant> {
         match value {
             Value::String(text) => Instant::of_text(text),
-            Value::Number(number) => number.as_i128().map(Instant::of_ms),
+            Value::Number(number) => {
+                let ms = i64::try_from(number.as_i128()?).ok()?;
+                Timestamp::from_millisecond(ms).ok().map(|time| Instant(time.as_nanosecond()))
+            }
             _ => None,
         }
     }
@@ -57,6 +60,13 @@ fn has_form(text: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_numbers_behind_the_last_day_are_no_times() {
+        let is_time = |ms: i64| Instant::of_value(&Value::from(ms)).is_some();
+        assert!(is_time(253_402_207_200_000) && !is_time(253_402_207_201_000) && !is_time(i64::MAX));
+        assert!(is_time(-1) && !is_time(i64::MIN));
+    }
 
     #[test]
     fn times_are_read_as_the_standard_has_them() {

@@ -8,8 +8,10 @@ use sluice_calls::Operation;
 use sluice_calls::access::Turned;
 
 /// Statuses that are counted each on its own; any other counts as the last.
-pub(crate) const STATUSES: &[u16] =
-    &[200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409, 412, 413, 415, 429, 500, 501, 503, 507, 0];
+pub(crate) const STATUSES: &[u16] = &[
+    200, 201, 204, 206, 304, 400, 401, 403, 404, 405, 408, 409, 412, 413, 415, 416, 429, 500, 501, 503, 507,
+    0,
+];
 
 /// Upper bounds of the latency buckets, in microseconds.
 pub(crate) const BUCKETS_US: &[u64] =

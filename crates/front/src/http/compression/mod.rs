@@ -50,6 +50,7 @@ fn compressed_from(operation: Operation) -> Option<Compression> {
         | O::DocumentList
         | O::DocumentHistory
         | O::DocumentChanges
+        | O::AttachmentList
         | O::DefaultsList
         | O::NamespaceList => Some(Compression::On),
         O::MessageList
