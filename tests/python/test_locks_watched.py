@@ -66,6 +66,22 @@ def test_watchers_hear_each_change_of_their_lock(server):
     assert len(watcher.states) == count
 
 
+def test_a_grant_from_the_line_is_told_once_with_its_whole_time(server):
+    watcher = Watcher(server, "k")
+    for number in range(20):
+        grant = acquire(server, "k", owner="ann", ttl_ms=LONG_MS)
+        waiting = asked(server, "k", owner="bob", ttl_ms=60_000, request_id=f"r{number}")
+        watcher.until(1, 1)
+        release(server, grant)
+        following = waiting.grant()
+        until(lambda: watcher.states[-1]["holders"][0]["owner"] == "bob", "the next in line has it")
+        release(server, following)
+        watcher.until(0, 0)
+        told = [state["holders"][0] for state in watcher.states if state["holders"]]
+        told = [holder for holder in told if holder["fencing_token"] == following["fencing_token"]]
+        assert [holder["expires_at_ms"] for holder in told] == [following["expires_at_ms"]]
+
+
 def acquire_several(server, keys: list[str]) -> dict:
     return server.call("POST", LOCKS, {"keys": keys})
 

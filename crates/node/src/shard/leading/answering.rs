@@ -23,7 +23,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
             self.tell_locks();
         }
         if !self.outcome.changed_locks.is_empty() {
-            self.tell_lock_changes();
+            let changed = std::mem::take(&mut self.outcome.changed_locks);
+            self.tell_lock_changes(changed);
         }
         let concerns_consumers = self.outcome.concerns_consumers();
         if concerns_consumers {
@@ -62,7 +63,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 self.leading.queues_removed = true;
             }
             Pending::Acquire(acquiring) => self.finish_acquiring(acquiring),
-            Pending::Take(acquiring, calls) => self.finish_taking(*acquiring, calls),
+            Pending::Take(taking) => self.finish_taking(*taking),
             Pending::Attach(attaching) => self.finish_attaching(*attaching),
             Pending::Pull(waiter, claims) => self.finish_pull(waiter, &claims),
         }

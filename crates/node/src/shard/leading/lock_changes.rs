@@ -1,14 +1,18 @@
 //! Changes of locks: who watches one is told.
 
+use sluice_engine::id::NamespaceId;
+
 use crate::clock::Clock;
 use crate::shard::Shard;
 use crate::shard::store::Store;
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    /// Tells watchers which locks the last applied record has changed.
+    /// Tells watchers which locks a record has changed, of each once.
     #[cold]
-    pub(super) fn tell_lock_changes(&mut self) {
-        for (namespace, key) in self.outcome.changed_locks.drain(..) {
+    pub(super) fn tell_lock_changes(&mut self, mut changed: Vec<(NamespaceId, String)>) {
+        changed.sort_unstable();
+        changed.dedup();
+        for (namespace, key) in changed {
             self.leading.lock_watches.tell(namespace, &key);
         }
         self.watch_locks();

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 use sluice_engine::Error;
 use sluice_engine::command::Command;
+use sluice_engine::id::NamespaceId;
 use sluice_engine::limits::{LOCK_TAKE_MS, LOCK_WAIT_MS_MAX};
 use sluice_engine::locks::{LockGrant, LockNotice, LockTicket};
 use sluice_engine::outcome::Reply;
@@ -31,6 +32,16 @@ struct Wait {
     until_us: u64,
     /// Monotonic time at which its claim is said to wait on, in microseconds; `None`: its end is near.
     renew_us: Option<u64>,
+}
+
+/// A caller whose claim was granted: a record takes the grant.
+#[derive(Debug)]
+pub(super) struct Taking {
+    pub(super) acquiring: Acquiring,
+    /// Number of times that the claim had been asked for.
+    calls: u16,
+    /// Locks whose watchers are told when the grant is taken.
+    changed: Vec<(NamespaceId, String)>,
 }
 
 /// All callers that wait for locks, by their claims.
@@ -145,13 +156,22 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Answers the caller for whom a grant was taken, which it had asked for so many times.
-    pub(super) fn finish_taking(&mut self, acquiring: Acquiring, calls: u16) {
+    /// Answers the caller for whom a grant was taken, and tells watchers.
+    pub(super) fn finish_taking(&mut self, taking: Taking) {
+        let Taking { acquiring, calls, changed } = taking;
+        self.tell_lock_changes(changed);
         match self.outcome.reply {
             Reply::LockGranted { grant } => self.hand_grant(acquiring, LockGrant { calls, ..grant }),
             // It has ended before.
             _ => acquiring.refuse(&Error::OutcomeUnknown {}),
         }
+    }
+
+    /// Answers the caller whose grant was not taken, as far as is known; it ends soon.
+    pub(super) fn refuse_taking(&mut self, taking: Taking, error: &Error) {
+        let Taking { acquiring, changed, .. } = taking;
+        self.tell_lock_changes(changed);
+        acquiring.refuse(error);
     }
 
     fn wait_for_locks(&mut self, ticket: LockTicket, calls: u16, acquiring: Box<Acquiring>) {
@@ -165,6 +185,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     /// Answers the callers of claims that the last applied record granted or ended.
     pub(super) fn tell_locks(&mut self) {
+        let mut taken: Option<(Command<'static>, Box<Taking>)> = None;
         for LockNotice { ticket, grant } in std::mem::take(&mut self.outcome.locks) {
             if let Some(calls) = self.leading.locks.leaving.remove(&ticket) {
                 if let Some(grant) = grant {
@@ -181,13 +202,21 @@ impl<S: Store, C: Clock> Shard<S, C> {
                     // The caller hears of a time that it has.
                     let namespace = acquiring.namespace;
                     let renew = Command::LockRenew { namespace, token, ttl_ms: 0 };
-                    self.propose(&renew, Pending::Take(acquiring, calls));
+                    let taking = Box::new(Taking { acquiring: *acquiring, calls, changed: Vec::new() });
+                    if let Some((renew, taking)) = taken.replace((renew, taking)) {
+                        self.propose(&renew, Pending::Take(taking));
+                    }
                 }
                 None => {
                     let held = self.held(&acquiring);
                     acquiring.refuse(&held);
                 }
             }
+        }
+        if let Some((renew, mut taking)) = taken {
+            // Watchers are told when the last grant is taken, whose end is another one then.
+            taking.changed = std::mem::take(&mut self.outcome.changed_locks);
+            self.propose(&renew, Pending::Take(taking));
         }
     }
 

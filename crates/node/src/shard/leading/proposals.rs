@@ -10,6 +10,7 @@ use sluice_engine::command::Command;
 use sluice_journal::{Batch, Class, Refused};
 use sluice_replica::{BATCH_BYTES_MAX, GROUP_BYTES, UNCOMMITTED_BYTES_MAX};
 
+use super::lock_waits::Taking;
 use super::waiting_pulls::{Claims, WaitingPull};
 use crate::clock::Clock;
 use crate::plant::{self, Plant};
@@ -47,9 +48,8 @@ pub(super) enum Pending {
     Attach(Box<Attaching>),
     /// The caller of a claim to locks.
     Acquire(Box<Acquiring>),
-    /// The caller of a claim that was granted: a record that takes the grant, and the number of times that
-    /// the claim had been asked for.
-    Take(Box<Acquiring>, u16),
+    /// The caller of a claim that was granted: a record that takes the grant.
+    Take(Box<Taking>),
     /// A pull, with the ready messages that it claimed.
     Pull(WaitingPull, Claims),
 }
@@ -65,9 +65,8 @@ impl Pending {
                 reply.send(Answer::refused(Error::OutcomeUnknown {}));
             }
             Pending::Attach(attaching) => attaching.refuse(&Error::OutcomeUnknown {}),
-            Pending::Acquire(acquiring) | Pending::Take(acquiring, _) => {
-                acquiring.refuse(&Error::OutcomeUnknown {});
-            }
+            Pending::Acquire(acquiring) => acquiring.refuse(&Error::OutcomeUnknown {}),
+            Pending::Take(taking) => taking.acquiring.refuse(&Error::OutcomeUnknown {}),
             Pending::Pull(waiter, _) => {
                 let _ = waiter.pull.reply.send(Err(Error::ShuttingDown {}));
             }
@@ -271,7 +270,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 let _ = waiter.pull.reply.send(Err(error.clone()));
             }
             Pending::Attach(attaching) => attaching.refuse(error),
-            Pending::Acquire(acquiring) | Pending::Take(acquiring, _) => acquiring.refuse(error),
+            Pending::Acquire(acquiring) => acquiring.refuse(error),
+            Pending::Take(taking) => self.refuse_taking(*taking, error),
             Pending::Tick => {
                 self.leading.proposals.tick_in_flight = false;
                 self.leading.proposals.room_at_us = self.monotonic_us + RETRY_US;
