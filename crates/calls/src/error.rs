@@ -97,6 +97,12 @@ impl Details {
         self.0.push((name, Detail::Number(value)));
     }
 
+    /// Adds the place of an operation, or replaces it.
+    fn set_operation(&mut self, at: usize) {
+        self.0.retain(|(name, _)| *name != "operation");
+        self.number("operation", at as u64);
+    }
+
     /// Adds the words that would have been right.
     pub fn words(&mut self, name: &'static str, words: Vec<&'static str>) {
         self.0.push((name, Detail::Words(words)));
@@ -175,7 +181,7 @@ impl CallError {
                 self.message.insert_str(0, &format!("{place}: "));
             }
         }
-        self.details.number("operation", at as u64);
+        self.details.set_operation(at);
         self
     }
 
@@ -197,7 +203,7 @@ impl CallError {
                 *field = field.replacen(&from, &to, 1);
             }
         }
-        self.details.number("operation", at as u64);
+        self.details.set_operation(at);
         self
     }
 
@@ -218,7 +224,7 @@ impl CallError {
     /// Names the operation of a transaction by whose `namespace` the error came.
     pub(crate) fn at_namespace(mut self, at: usize) -> CallError {
         self.message.insert_str(0, &format!("operations[{at}].namespace: "));
-        self.details.number("operation", at as u64);
+        self.details.set_operation(at);
         self
     }
 

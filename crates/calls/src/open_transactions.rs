@@ -1,10 +1,11 @@
 //! Transactions that are open on this node. They are memory and nothing else: one whose node ends, or whose
 //! time is over, leaves nothing behind but the leases of the messages that it has received.
 //!
-//! Map: `staged` the operations that are staged, and the documents as a transaction sees them, `enlisted` the
-//! messages that it has received.
+//! Map: `staged` the operations that are staged, and the documents as a transaction sees them, `named` what
+//! operations name, `enlisted` the messages that it has received.
 
 mod enlisted;
+mod named;
 mod staged;
 
 use std::collections::HashMap;
@@ -29,6 +30,7 @@ use crate::error::CallError;
 use crate::fault::clip;
 use crate::time::now_ms;
 pub(crate) use enlisted::Enlisted;
+pub(crate) use named::Name;
 pub(crate) use staged::{Change, Place, Seen, Shown, Staged};
 pub use staged::{Kept, Protocol};
 

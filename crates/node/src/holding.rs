@@ -14,9 +14,9 @@ use sluice_engine::Error;
 use tokio::time::{sleep, timeout};
 
 use crate::asks::{Answer, Question};
-use crate::random::random_number;
 use crate::driving::Hold;
 use crate::handle::Node;
+use crate::random::random_number;
 use crate::shard::request::ShardView;
 
 /// Longest time for which a shard is held.

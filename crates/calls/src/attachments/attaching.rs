@@ -2,11 +2,11 @@
 //! request before the commit ends the upload, too.
 
 use serde::Deserialize;
+use sluice_engine::Error;
 use sluice_engine::attachments::AttachmentCommit;
 use sluice_engine::documents::{DocumentCondition, DocumentVersion};
 use sluice_engine::error::FieldPath;
 use sluice_engine::limits::ATTACHMENT_BYTES_MAX;
-use sluice_engine::Error;
 use sluice_node::HeldUpload;
 
 use super::{append, digest, no_name, target};

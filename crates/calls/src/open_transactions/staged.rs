@@ -12,6 +12,7 @@ use sluice_engine::id::{NamespaceId, Receipt};
 
 use super::EACH_BYTES;
 use super::enlisted::Enlisted;
+use super::named::Name;
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 
@@ -28,6 +29,8 @@ pub(crate) struct Staged {
     enlisted: Vec<Arc<Enlisted>>,
     /// Receipts that staged operations settle.
     settled: BTreeSet<Receipt>,
+    /// What operations of requests name, which no other one may name.
+    named: BTreeSet<Name>,
 }
 
 /// A request as it came.
@@ -165,7 +168,8 @@ impl Staged {
             Place::Document(_) => EACH_BYTES,
         });
         let messages: usize = self.enlisted.iter().map(|enlisted| enlisted.receipts().len()).sum();
-        requests + documents.sum::<usize>() + operations.sum::<usize>() + messages * EACH_BYTES
+        let named: usize = self.named.iter().map(Name::bytes).sum();
+        requests + documents.sum::<usize>() + operations.sum::<usize>() + messages * EACH_BYTES + named
     }
 
     /// Number of operations that its commit has: also those that check what was only read, and acks of
@@ -192,6 +196,40 @@ impl Staged {
         self.operations.push(Place::Request { request: self.requests.len(), at, shown });
     }
 
+    /// Notes what an operation of a request names.
+    ///
+    /// # Errors
+    /// `invalid_argument`: another one names it, or its document is deleted.
+    pub(crate) fn name(&mut self, name: Name) -> Read<()> {
+        if self.named.contains(&name) {
+            return Err(name.named_twice());
+        }
+        let change = name.document().and_then(|key| self.documents.get(key)?.change.as_ref());
+        if let Some(Change::Delete) = change {
+            return Err(name.of_deleted());
+        }
+        self.named.insert(name);
+        Ok(())
+    }
+
+    /// Refuses the deletion of a document of which an operation attaches or deletes an attachment.
+    ///
+    /// # Errors
+    /// `invalid_argument`.
+    pub(crate) fn expect_no_attachments(&self, key: &str) -> Read<()> {
+        if self.named.iter().all(|name| name.document() != Some(key)) {
+            return Ok(());
+        }
+        let reason = "the transaction changes attachments of the document: leave that out, or the deletion";
+        Err(Fault::invalid(reason).inside("key"))
+    }
+
+    /// Number of messages that are sent.
+    pub(crate) fn sends(&self) -> usize {
+        let is_send = |place: &&Place| matches!(place, Place::Request { shown, .. } if shown.name == "send");
+        self.operations.iter().filter(is_send).count()
+    }
+
     /// The operations in their order, for those who look, and how many bytes a document that they write has.
     /// Behind them are those that check what was only read, and the messages that it has received.
     pub(crate) fn shown(&self) -> impl Iterator<Item = (Shown, Option<usize>)> + '_ {
@@ -215,6 +253,11 @@ impl Staged {
             |receipt: Receipt| (Shown { name: "receive", about: vec![receipt.id.to_string()] }, None);
         let read = self.documents.keys().filter(is_read).map(of_document);
         staged.chain(read).chain(self.acks().map(received))
+    }
+
+    /// True if the commit writes or deletes the document of a key.
+    pub(crate) fn is_changed(&self, key: &str) -> bool {
+        self.documents.get(key).is_some_and(|seen| seen.change.is_some())
     }
 
     /// The document of a key, as it is seen.
@@ -270,10 +313,16 @@ impl Seen {
                         "the transaction has written the document itself: leave version and ETag out";
                     return Err(Fault::invalid(reason).into());
                 }
-                when.version.is_none()
+                if when.version.is_some() {
+                    return Err(of_own(key, "has written"));
+                }
+                true
             }
             (Some(Change::Delete), _) => {
-                when.revision.is_none() && !when.exists && when.version.is_none_or(|version| version == 0)
+                if when.revision.is_some() || when.exists || when.version.is_some_and(|version| version > 0) {
+                    return Err(of_own(key, "deletes"));
+                }
+                true
             }
             (None, Some(found)) => holds(&when, found),
             (None, None) => {
@@ -304,6 +353,13 @@ fn holds(when: &DocumentCondition, found: Option<DocumentVersion>) -> bool {
     when.version.is_none_or(|expected| expected == version)
         && when.revision.is_none_or(|expected| expected == revision)
         && (found.is_some() || !when.exists)
+}
+
+/// The error for a document that is not as it has to be by what the transaction itself does.
+#[cold]
+fn of_own(key: &str, does: &str) -> CallError {
+    let message = format!("document {key:?} is not as expected: the transaction {does} it itself");
+    CallError::new("version_mismatch", message).with(|details| details.text("key", key))
 }
 
 /// The error for a document that is not as it has to be.

@@ -155,10 +155,12 @@ impl Closing {
                     next += 1;
                     command(namespace, &requested[next - 1], next - 1, &given, None)?
                 }
-                Place::Document(key) => match documents.remove(key.as_str()) {
+                // One that the transaction has created and deleted again is checked with those that were read.
+                Place::Document(key) if staged.is_changed(key) => match documents.remove(key.as_str()) {
                     Some(command) => command,
                     None => continue,
                 },
+                Place::Document(_) => continue,
             };
             names.push(one.operation_name().unwrap_or_default());
             commands.push(one);
@@ -235,11 +237,11 @@ fn of_document<'a>(
     }
 }
 
-/// The error for the caller. The place is that of the operation among those that were staged; what was only
+/// The error for the caller. The place is that of the operation among those that have results; what was only
 /// read has none.
 fn told(refused: Refused, names: &[&'static str]) -> CallError {
     let Refused { error, operation } = refused;
-    let error = CallError::from(error);
+    let error = CallError::from(error).of_operation(|at| names.get(at).copied());
     match operation.and_then(|at| Some((at as usize, names.get(at as usize)?))) {
         Some((at, name)) => error.at_operation(at, name),
         None => error,

@@ -5,7 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sluice_engine::Error;
-use sluice_engine::command::{Command, DocumentCheck, DocumentPut};
+use sluice_engine::command::{
+    AttachmentCommit, AttachmentDelete, Command, DocumentCheck, DocumentPut, Send, SendItem,
+    Transaction as Whole,
+};
 use sluice_engine::documents::{DocumentVersion, DocumentView};
 use sluice_engine::id::NamespaceId;
 
@@ -16,7 +19,7 @@ use crate::documents::patch::{KeyedPatch, patched};
 use crate::documents::{KeyedCheck, KeyedDelete, KeyedPut, read_key, text_bytes};
 use crate::error::CallError;
 use crate::fault::Fault;
-use crate::open_transactions::{Change, Kept, Shown, Staged, counted_at_most, staged_at_most};
+use crate::open_transactions::{Change, Kept, Name, Shown, Staged, counted_at_most, staged_at_most};
 use crate::payload::{Content, Headers, Octets, Text};
 use crate::permit::Permit;
 
@@ -127,7 +130,9 @@ impl Staging<'_, '_> {
             | Operation::Detach(_)
             | Operation::Acquire(_)
             | Operation::Release(_) => {
-                self.check_alone(operation)?;
+                // Whatever the place, it is told with that of the request.
+                let names = self.check_alone(operation).map_err(|error| error.at_place(|_| at))?;
+                names.into_iter().try_for_each(|name| self.staged.name(name))?;
                 self.staged.stage(at, shown(operation));
                 if let Operation::Settle(item) = operation {
                     self.staged.settle(item.receipt);
@@ -143,18 +148,22 @@ impl Staging<'_, '_> {
         Ok(StageResult::default())
     }
 
-    /// Refuses what is wrong by itself. A message that waits for others of its transaction is judged with
-    /// them.
-    fn check_alone(&self, operation: &Operation<'_>) -> Result<(), CallError> {
-        if let Operation::Send(message) = operation
-            && message.item.options.is_some_and(|options| options.depends_on.is_some())
-        {
-            return Ok(());
-        }
-        let one = std::slice::from_ref(operation);
-        let given = Given::read(self.permit, one)?;
+    /// Refuses what is wrong by itself, and a message that waits for others than those before it. Returns what
+    /// the operation names.
+    fn check_alone(&self, operation: &Operation<'_>) -> Result<Vec<Name>, CallError> {
+        let given = Given::read(self.permit, std::slice::from_ref(operation))?;
         let command = command(self.namespace, operation, 0, &given, None)?;
-        Ok(command.check(&self.permit.calls().limits())?)
+        let names = names(&command);
+        let (namespace, before) = (self.namespace, SendItem::default());
+        let items = std::slice::from_ref(&before);
+        let sent = Send { namespace, queue: "q", idempotency_key: b"", request_digest: 0, items };
+        let sends = if waits_for_others(operation) { self.staged.sends() } else { 0 };
+        let mut operations = vec![Command::Send(sent); sends];
+        operations.push(command);
+        let whole = Whole { namespace, idempotency_key: b"", request_digest: 0, operations: &operations };
+        let checked = Command::Transaction(whole).check(&self.permit.calls().limits());
+        checked.map_err(|error| CallError::from(error).of_operation(|_| Some(operation.name())))?;
+        Ok(names)
     }
 
     async fn get(&mut self, key: &str) -> Result<StageResult, CallError> {
@@ -264,6 +273,7 @@ impl Staging<'_, '_> {
     /// leaves nothing.
     async fn delete(&mut self, delete: &KeyedDelete) -> Result<(), CallError> {
         let (key, when) = (key_of(delete.key.as_ref())?, delete.when().read()?);
+        self.staged.expect_no_attachments(key)?;
         if self.staged.see(key).read.is_none() {
             self.load(key, false).await?;
         }
@@ -284,6 +294,26 @@ impl Staging<'_, '_> {
             .check(&self.permit.calls().limits())?;
         self.look(key, false).await?;
         self.staged.see(key).expect(key, when)
+    }
+}
+
+fn waits_for_others(operation: &Operation<'_>) -> bool {
+    let Operation::Send(message) = operation else { return false };
+    message.item.options.is_some_and(|options| options.depends_on.is_some())
+}
+
+/// The things that an operation on messages, locks or attachments names, and no other one may.
+fn names(command: &Command<'_>) -> Vec<Name> {
+    match command {
+        Command::Settle { items, .. } => items.iter().map(|item| Name::delivery(item.receipt)).collect(),
+        Command::LockAcquire(claim) => claim.keys.iter().map(|key| Name::Lock((*key).to_owned())).collect(),
+        Command::LockRelease { token, .. } => vec![Name::Grant(*token)],
+        Command::AttachmentCommit(AttachmentCommit { key, name, .. })
+        | Command::AttachmentDelete(AttachmentDelete { key, name, .. }) => {
+            vec![Name::Attachment { key: (*key).to_owned(), name: (*name).to_owned() }]
+        }
+        // Messages may be alike, and documents have places of their own.
+        _ => Vec::new(),
     }
 }
 

@@ -1,0 +1,62 @@
+//! What operations of an open transaction name, which only one of them may name.
+
+use sluice_engine::id::{MessageId, Receipt};
+use sluice_engine::locks::LockToken;
+
+use crate::fault::Fault;
+
+/// A thing that one operation of a transaction is about, and no other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Name {
+    /// A delivery that is settled.
+    Delivery { id: MessageId, token: u64 },
+    /// The key of a lock that is acquired.
+    Lock(String),
+    /// A grant that is released.
+    Grant(LockToken),
+    /// An attachment that is written or deleted.
+    Attachment { key: String, name: String },
+}
+
+impl Name {
+    /// The delivery that a receipt proves.
+    pub(crate) fn delivery(receipt: Receipt) -> Name {
+        Name::Delivery { id: receipt.id, token: receipt.token }
+    }
+
+    /// Bytes of its texts.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Name::Delivery { .. } | Name::Grant(_) => 0,
+            Name::Lock(key) => key.len(),
+            Name::Attachment { key, name } => key.len() + name.len(),
+        }
+    }
+
+    /// Key of the document of an attachment.
+    pub(crate) fn document(&self) -> Option<&str> {
+        match self {
+            Name::Attachment { key, .. } => Some(key),
+            Name::Delivery { .. } | Name::Lock(_) | Name::Grant(_) => None,
+        }
+    }
+
+    /// The refusal of a second operation with this name.
+    #[cold]
+    pub(crate) fn named_twice(&self) -> Box<Fault> {
+        let (field, done) = match self {
+            Name::Delivery { .. } => ("receipt", "settles this delivery".to_owned()),
+            Name::Lock(key) => ("key", format!("acquires the lock {key:?}")),
+            Name::Grant(_) => ("token", "releases this grant".to_owned()),
+            Name::Attachment { name, .. } => ("name", format!("changes the attachment {name:?}")),
+        };
+        Fault::invalid(format!("the transaction {done} already: leave it out")).inside(field)
+    }
+
+    /// The refusal of an attachment whose document is deleted.
+    #[cold]
+    pub(crate) fn of_deleted(&self) -> Box<Fault> {
+        Fault::invalid("the transaction deletes the document, with all its attachments: leave it out")
+            .inside("key")
+    }
+}
