@@ -106,8 +106,8 @@ pub(crate) fn given(text: Option<&str>) -> Option<&str> {
 /// `invalid_argument` at the field `request_id`: it is too long.
 pub(crate) fn request_id(text: Option<&str>) -> Read<Option<&str>> {
     let id = given(text);
-    if id.is_some_and(|id| id.len() > IDEMPOTENCY_KEY_BYTES_MAX) {
-        let reason = format!("expected at most {IDEMPOTENCY_KEY_BYTES_MAX} bytes");
+    if let Some(long) = id.filter(|id| id.len() > IDEMPOTENCY_KEY_BYTES_MAX) {
+        let reason = format!("expected at most {IDEMPOTENCY_KEY_BYTES_MAX} bytes, got {}", long.len());
         return Err(Fault::invalid(reason).inside("request_id"));
     }
     Ok(id)

@@ -76,7 +76,16 @@ fn counted(count: u64, plural: &str) -> String {
 
 fn held(owner: &str, waiting: u64) -> String {
     let holder = if owner.is_empty() { "held".to_owned() } else { format!("held by {owner:?}") };
-    if waiting == 0 { holder } else { format!("{holder}, and {waiting} wait for it") }
+    match waiting {
+        0 => holder,
+        // Perhaps nobody holds it, and the next in line waits for another lock.
+        _ if owner.is_empty() => format!("not free, and {} for it", waits(waiting)),
+        _ => format!("{holder}, and {} for it", waits(waiting)),
+    }
+}
+
+fn waits(count: u64) -> String {
+    if count == 1 { "1 waits".to_owned() } else { format!("{count} wait") }
 }
 
 fn versioned(version: u64) -> String {
@@ -231,7 +240,7 @@ errors! {
         "there is no index {index:?} of the documents of this namespace";
     /// Ends of documents that a reader of changes has not heard of are not remembered any more.
     ChangesForgotten {} "changes_forgotten" Caller
-        "the changes after this place are not all known any more: begin again without `after`";
+        "the changes after this place are not all known any more: begin again without a place";
     /// A prepared transaction holds what a command is about.
     InDoubt { what: String } "in_doubt" Operator
         "{what} is part of a transaction over several namespaces that is being decided: try again in a moment";
@@ -295,7 +304,7 @@ errors! {
         "the server holds its limit of {limit} {what}: use fewer, or raise the limit if `sluice config` has a setting for it";
     /// Too much is waiting already; come back later.
     Overloaded { what: &'static str, retry_after_ms: u64 } "overloaded" Operator
-        "too many {what} are waiting: retry in {retry_after_ms} ms";
+        "too many {what} at present: retry in {retry_after_ms} ms";
     /// No room on the disk.
     DiskFull { free_bytes: u64, needed_bytes: u64 } "disk_full" Operator
         "the disk is full ({free_bytes} bytes free, {needed_bytes} needed): settling still works, sending resumes when there is room";
@@ -318,8 +327,8 @@ errors! {
     /// Unknown outcome: the command may or may not have taken effect. Repeating it does no harm, except a
     /// send without an idempotency key.
     OutcomeUnknown {} "outcome_unknown" Operator
-        "the server could not learn whether the call took effect: repeat it; a send may be made twice \
-         then, unless both have the same idempotency key";
+        "the server could not learn whether the call took effect: repeat it, with the idempotency key or the \
+         request_id of the first; a call that has none may take effect twice then";
     /// The journal has failed; nothing is accepted any more.
     JournalFailed { reason: String } "journal_failed" Operator "the journal has failed and the server is stopping: {reason}";
     /// A payload did not verify when it was read back.

@@ -80,7 +80,9 @@ impl When<'_> {
         }
         let revision = self.etag.map(etag).transpose().map_err(|fault| fault.inside(self.names.etag))?;
         let no_token = |token: &str| {
-            Fault::invalid(format!("{:?} is no token of a lock", clip(token))).inside(self.names.token)
+            let expected = "expected 32 characters of 0-9 a-v, as given with the grant";
+            Fault::invalid(format!("{:?} is not the token of a lock: {expected}", clip(token)))
+                .inside(self.names.token)
         };
         let token = self.token.map(|token| token.parse::<LockToken>().map_err(|_| no_token(token)));
         let token = token.transpose()?;
