@@ -159,6 +159,7 @@ pub const TABLE: &[Code] = &[
     conflict("cancelled", grpc::ABORTED),
     conflict("transaction_lost", grpc::ABORTED),
     conflict("transaction_aborted", grpc::ABORTED),
+    not_found("transaction_not_found"),
     conflict("already_settled", grpc::ALREADY_EXISTS),
     conflict("idempotency_mismatch", grpc::FAILED_PRECONDITION),
     too_large("payload_too_large"),

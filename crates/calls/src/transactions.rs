@@ -1,6 +1,7 @@
 //! Transactions: operations on queues, documents and locks that are done together, all or none. `open` has
 //! the calls of those that are staged over several.
 
+mod in_doubt;
 mod open;
 mod operation;
 mod parts;
@@ -34,6 +35,7 @@ use crate::permit::Permit;
 use parts::Part;
 
 pub use crate::open_transactions::{Kept, Protocol};
+pub use in_doubt::{InDoubtList, InDoubtShow, Resolve};
 pub use open::{
     Begin, Begun, Break, Close, Closing, Enlisting, List, Received, Rollback, Show, Stage, StageResult,
     StageResults, StagedDocument, StagedOperation, close, receive, stage,

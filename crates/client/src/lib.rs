@@ -127,8 +127,8 @@ pub use stop::Stop;
 pub use stored::{Attempt, Awaited, Progress, Stored, StoredPage};
 pub use tls_fault::TlsFault;
 pub use transactions::{
-    Begun, Committed, OpenTransaction, OperationResult, StageResult, StagedDocument, StagedOperation,
-    Transaction,
+    Begun, Committed, InDoubtTransaction, OpenTransaction, OperationResult, Resolved, StageResult,
+    StagedDocument, StagedOperation, Transaction,
 };
 pub use transport::Download;
 pub use types::{

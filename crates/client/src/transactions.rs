@@ -251,6 +251,44 @@ pub struct OpenTransaction {
     pub extra: Map<String, Value>,
 }
 
+/// A transaction over several namespaces that is in doubt in one of them.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct InDoubtTransaction {
+    /// Its id, the same in all its namespaces.
+    pub transaction: String,
+    /// `prepared`: its part in the namespace waits for the decision. `decided`: it is committed, the
+    /// namespace has decided that, and it is not known to be finished in the others.
+    pub state: String,
+    /// The namespace that decides.
+    pub coordinator: String,
+    /// The other namespaces of a decided one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
+    /// When it was prepared or decided, in milliseconds since the Unix epoch.
+    pub since_at_ms: u64,
+    /// When a prepared one that is not decided cannot be committed any more, in milliseconds since the Unix
+    /// epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undecided_until_ms: Option<u64>,
+    /// Number of operations that are prepared.
+    pub operation_count: u64,
+    /// The prepared operations in their order, without contents; empty in a list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<StagedOperation>,
+    /// Fields of a newer server that this client does not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// The end of a transaction that was in doubt.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Resolved {
+    /// `committed` or `aborted`.
+    pub outcome: String,
+    /// True if the decision is not known, and the part was finished as forced.
+    pub forced: bool,
+}
+
 /// An operation that is staged in an open transaction, without what it carries.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StagedOperation {

@@ -149,7 +149,7 @@ impl FromStr for UploadId {
     }
 }
 
-/// Name of a transaction over several namespaces.
+/// Name of a transaction over several namespaces. Printed as 20 lower-case base32hex characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TransactionId {
     /// Namespace on whose shard it is decided.
@@ -165,6 +165,23 @@ impl fmt::Display for TransactionId {
         bytes[4..].copy_from_slice(&self.number.to_be_bytes());
         let text: [u8; 20] = encode_base32hex(bytes);
         f.write_str(std::str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
+impl FromStr for TransactionId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let invalid = || {
+            let expected = "expected 20 characters of 0-9 a-v, as lists of what is in doubt have it";
+            let reason = format!("{:?} is not the id of a transaction: {expected}", clip(text));
+            Error::InvalidArgument { field: "transaction".to_owned(), reason }
+        };
+        let bytes = decode_base32hex::<12, 20>(text.as_bytes()).ok_or_else(invalid)?;
+        let (coordinator, number) = bytes.split_first_chunk::<4>().ok_or_else(invalid)?;
+        let number = number.first_chunk::<8>().ok_or_else(invalid)?;
+        let coordinator = NamespaceId(u32::from_be_bytes(*coordinator));
+        Ok(TransactionId { coordinator, number: u64::from_be_bytes(*number) })
     }
 }
 
@@ -394,6 +411,9 @@ mod tests {
         let receipt = Receipt { id: b, token: u64::MAX, tag: 0x0123_4567_89ab_cdef };
         assert_eq!(receipt.to_string().len(), 45);
         assert_eq!(receipt.to_string().parse::<Receipt>().ok(), Some(receipt));
+        let id = TransactionId { coordinator: NamespaceId(7), number: u64::MAX - 1 };
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert!("01ba4f2c3d8-5a0c41e7".parse::<TransactionId>().is_err());
     }
 
     #[test]

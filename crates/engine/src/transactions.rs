@@ -47,6 +47,26 @@ pub struct DecidedView {
     pub participants: Vec<(NamespaceId, u32)>,
 }
 
+/// An operation of a prepared part as those see it who look: without its content.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OperationView {
+    /// Its name in requests.
+    pub kind: &'static str,
+    /// The queue of a send, the id of the message that is settled, or keys; empty of a release.
+    pub about: Vec<String>,
+    /// Length of the content that a put writes, in bytes.
+    pub content_bytes: Option<u64>,
+}
+
+/// Parts that are prepared, and transactions that are decided and not finished everywhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct InDoubtTotals {
+    /// Number of both.
+    pub count: u64,
+    /// When the oldest was prepared or decided, in microseconds since the Unix epoch; 0: there is none.
+    pub oldest_us: u64,
+}
+
 /// The outcome of an operation of a transaction that is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OperationDone {

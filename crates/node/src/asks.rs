@@ -1,8 +1,8 @@
 //! Questions of one node to another about shards and the namespaces on them. The leader of the shard answers.
 //!
 //! A question has 14 bytes: its kind, the shard (u32), the number of a namespace, node, version or hold
-//! (u64), and 1 for a deletion with force; an answer has nine: its kind and a number (u64); all little-endian. A node
-//! that does not know a question gives an empty answer.
+//! (u64), and 1 for a deletion with force; an answer has nine: its kind and a number (u64); all
+//! little-endian. A node that does not know a question gives an empty answer.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -58,8 +58,8 @@ impl Node {
         Ok(receiver)
     }
 
-    /// Fixes the ends of all shards, so that each transaction over several namespaces is decided before all of
-    /// them, or behind.
+    /// Fixes the ends of all shards, so that each transaction over several namespaces is decided before all
+    /// of them, or behind.
     async fn fix_ends(&self, backups: &Arc<[Backups]>) -> Result<Vec<Backup>, Error> {
         for _ in 0..HOLDS_MAX {
             // What takes long is done before the others are held.

@@ -1,6 +1,6 @@
 //! The handle of a running node: async calls become requests to shards. It holds no rule of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -130,6 +130,11 @@ impl Node {
     /// `namespace_not_found`.
     pub fn namespace_id(&self, name: &str) -> Result<NamespaceId, Error> {
         self.inner.placement.by_name(name).map(|place| place.namespace)
+    }
+
+    /// Names of those of these namespaces that exist, as far as this node knows, whoever leads.
+    pub fn namespace_names(&self, of: &BTreeSet<NamespaceId>) -> BTreeMap<NamespaceId, String> {
+        self.inner.placement.names(of)
     }
 
     /// True while requests are served: not while stopping, nor after a journal has failed.

@@ -13,8 +13,8 @@
 //! - `handle` the handle itself. What it can be asked: `messages`, `queues`, `reads`, `results`, `events`,
 //!   `consumer`, `locks`, `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`,
 //!   `bulk_calls`, `metrics`, `leaders`, [`backup`], [`keys`]. `across` transactions over several namespaces,
-//!   within the bounds of `driving`, and `holding` for backups. `asks` what nodes of a cluster ask each other,
-//!   `following` the namespaces of its shards, `spreading` their leaders, [`steering`] their members,
+//!   within the bounds of `driving`, and `holding` for backups. `asks` what nodes of a cluster ask each
+//!   other, `following` the namespaces of its shards, `spreading` their leaders, [`steering`] their members,
 //!   `raising` the behaviour version, `configuring` the limits.
 //! - `start` from files to a running node; `recovery` of one whose cluster is lost. `random` numbers.
 
@@ -82,6 +82,7 @@ pub mod steering;
 mod transactions;
 
 pub use across::driver::RefusedPart;
+pub use across::{InDoubt, NotResolved};
 pub use agreed_clock::AgreedClock;
 pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
 pub use attachments::AttachmentName;

@@ -2,7 +2,7 @@
 //! it follows what all shards apply, since a node may have applied more of another shard than of shard 0.
 //! Numbers of namespaces grow, so of two with one name the greater is the later.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
@@ -106,6 +106,13 @@ impl Placement {
             .get(name)
             .copied()
             .ok_or_else(|| Error::NamespaceNotFound { namespace: name.chars().take(128).collect() })
+    }
+
+    /// Names of those of these namespaces that exist, as far as this node knows.
+    pub(crate) fn names(&self, of: &BTreeSet<NamespaceId>) -> BTreeMap<NamespaceId, String> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let places = tables.by_name.iter().filter(|(_, place)| of.contains(&place.namespace));
+        places.map(|(name, place)| (place.namespace, name.clone())).collect()
     }
 
     pub(crate) fn shard_of(&self, namespace: NamespaceId) -> Result<u32, Error> {

@@ -567,6 +567,15 @@ operations! {
     /// Roll an open transaction back, whoever has begun it.
     OpenTransactionBreak "open_transaction_break" in "transactions": Namespaced Operate Namespace []
         Delete V1 ["open-transactions" / "{name}"] "Transactions/BreakOpen" => transactions::Break;
+    /// List the transactions over several namespaces that are in doubt in a namespace, by id.
+    InDoubtList "in_doubt_list" in "transactions": Namespaced Observe Namespace [Long]
+        Get V1 ["in-doubt-transactions"] "Transactions/ListInDoubt" => transactions::InDoubtList;
+    /// Show a transaction that is in doubt, with the operations that are prepared, without contents.
+    InDoubtShow "in_doubt_show" in "transactions": Namespaced Observe Namespace [Long]
+        Get V1 ["in-doubt-transactions" / "{transaction}"] "Transactions/ShowInDoubt" => transactions::InDoubtShow;
+    /// Finish a transaction that is in doubt, as its coordinator has decided, or by force.
+    InDoubtResolve "in_doubt_resolve" in "transactions": Namespaced Admin Namespace []
+        Post V1 ["in-doubt-transactions" / "{transaction}" / "resolve"] "Transactions/Resolve" => transactions::Resolve;
     /// Show who the caller is to this server, and what they may do.
     WhoAmI "whoami" in "access": Server Open Server []
         Get V1 ["whoami"] => tokens::WhoAmI;

@@ -9,6 +9,7 @@ mod consumers;
 mod documents;
 mod events;
 mod flows;
+mod in_doubt;
 mod limits;
 mod locks;
 mod messages;

@@ -36,6 +36,11 @@ impl<'a> PutRecord<'a> {
         PutRecord { item, ..self }
     }
 
+    /// Length of the content, in bytes.
+    pub(crate) fn content_bytes(&self) -> u64 {
+        u64::from(self.blob_bytes) - u64::from(self.head_bytes)
+    }
+
     /// The blob, in the record with this index.
     pub(crate) fn blob(&self, index: u64) -> BlobRef {
         BlobRef { index, item: self.item, len: self.blob_bytes }

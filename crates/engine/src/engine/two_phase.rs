@@ -20,7 +20,7 @@ use crate::queue::send::several::{Refused, Several};
 use crate::transaction::TRANSACTIONS_SINCE;
 use crate::transaction::record::{DecideRecord, OperationRecord, PrepareRecord, TransactionRecord};
 use crate::transaction::two_phase::Prepared;
-use crate::transactions::{DecidedView, Decision, PreparedView};
+use crate::transactions::{DecidedView, Decision, InDoubtTotals, OperationView, PreparedView};
 
 impl Engine {
     pub(super) fn transaction_prepare(
@@ -259,6 +259,20 @@ impl Engine {
     /// Transactions that were decided to commit and are not forgotten, as many at most.
     pub fn decided_transactions(&self) -> Vec<DecidedView> {
         self.two_phase.decided_views().collect()
+    }
+
+    /// Operations of a part that is prepared in a namespace, in order; `None`: it is not prepared there.
+    pub fn prepared_operations(
+        &self,
+        id: TransactionId,
+        namespace: NamespaceId,
+    ) -> Option<Vec<OperationView>> {
+        self.two_phase.operations(id, namespace)
+    }
+
+    /// Number and age of both.
+    pub fn in_doubt_totals(&self) -> InDoubtTotals {
+        self.two_phase.totals()
     }
 
     /// Refuses to read a document that a prepared transaction is about.

@@ -59,8 +59,8 @@ pub fn is_two_phase(body: &[u8]) -> bool {
     )
 }
 
-/// True if a record decides a transaction over several namespaces, or forgets a decision, and this program can
-/// apply it.
+/// True if a record decides a transaction over several namespaces, or forgets a decision, and this program
+/// can apply it.
 pub fn changes_decisions(body: &[u8]) -> bool {
     let Ok(Kind::Rare) = kind_of(body) else { return false };
     match decode::rare(body) {

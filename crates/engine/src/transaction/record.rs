@@ -21,6 +21,7 @@ use crate::queue::record::item::{SendItemRecord, send_blob};
 use crate::queue::record::send::{decode_send, encode_send};
 use crate::transaction::part::Part;
 use crate::transaction::{kind, path};
+use crate::transactions::OperationView;
 use crate::wire::{Put, Reader};
 
 /// The first byte of an operation.
@@ -265,22 +266,54 @@ fn read_operation<'a>(reader: &mut Reader<'a>, next_blob: &mut u32) -> Option<Op
 }
 
 impl OperationRecord<'_> {
-    /// The path of an operation, with which the names of its fields begin.
+    /// The name of the operation, as requests have it.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            OperationRecord::Send(..) => kind::SEND,
+            OperationRecord::Settle(_) => kind::SETTLE,
+            OperationRecord::Put(_) => kind::PUT,
+            OperationRecord::Delete(_) => kind::DELETE,
+            OperationRecord::Check(_) => kind::CHECK,
+            OperationRecord::Attach(_) => kind::ATTACH,
+            OperationRecord::Detach(_) => kind::DETACH,
+            OperationRecord::Acquire(_) => kind::ACQUIRE,
+            OperationRecord::Release(_) => kind::RELEASE,
+        }
+    }
+
+    /// The path of the operation, with which the names of its fields begin.
     pub(crate) fn path(&self, at: usize) -> String {
-        path(
-            at,
-            match self {
-                OperationRecord::Send(..) => kind::SEND,
-                OperationRecord::Settle(_) => kind::SETTLE,
-                OperationRecord::Put(_) => kind::PUT,
-                OperationRecord::Delete(_) => kind::DELETE,
-                OperationRecord::Check(_) => kind::CHECK,
-                OperationRecord::Attach(_) => kind::ATTACH,
-                OperationRecord::Detach(_) => kind::DETACH,
-                OperationRecord::Acquire(_) => kind::ACQUIRE,
-                OperationRecord::Release(_) => kind::RELEASE,
-            },
-        )
+        path(at, self.kind())
+    }
+
+    /// The operation as those see it who look: without its content.
+    pub(crate) fn view(&self) -> OperationView {
+        let content_bytes = match self {
+            OperationRecord::Put(put) => Some(put.content_bytes()),
+            OperationRecord::Send(..)
+            | OperationRecord::Settle(_)
+            | OperationRecord::Delete(_)
+            | OperationRecord::Check(_)
+            | OperationRecord::Attach(_)
+            | OperationRecord::Detach(_)
+            | OperationRecord::Acquire(_)
+            | OperationRecord::Release(_) => None,
+        };
+        OperationView { kind: self.kind(), about: self.about(), content_bytes }
+    }
+
+    fn about(&self) -> Vec<String> {
+        match self {
+            OperationRecord::Send(queue, _) => vec![(*queue).to_owned()],
+            OperationRecord::Settle(item) => vec![item.receipt.id.to_string()],
+            OperationRecord::Acquire(acquire) => acquire.keys().map(str::to_owned).collect(),
+            OperationRecord::Put(_)
+            | OperationRecord::Delete(_)
+            | OperationRecord::Check(_)
+            | OperationRecord::Attach(_)
+            | OperationRecord::Detach(_)
+            | OperationRecord::Release(_) => self.document().map(str::to_owned).into_iter().collect(),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::plant::{self, Plant};
 use crate::store::slot;
 use crate::store::slot::Slot;
 use crate::transaction::record::{TransactionRecord, decode};
-use crate::transactions::{DecidedView, PreparedView};
+use crate::transactions::{DecidedView, InDoubtTotals, OperationView, PreparedView};
 use crate::wire::{HeadPart, Put, Reader};
 
 /// The state of both.
@@ -210,6 +210,19 @@ impl TwoPhase {
             until_us: part.until_us,
             operations: part.part().map_or(0, |part| part.count),
         })
+    }
+
+    /// Operations of a part, in order; `None`: it is not prepared.
+    pub(crate) fn operations(&self, id: TransactionId, namespace: NamespaceId) -> Option<Vec<OperationView>> {
+        let part = self.prepared.get(&(id, namespace))?.part()?;
+        Some(part.operations().map(|operation| operation.view()).collect())
+    }
+
+    pub(crate) fn totals(&self) -> InDoubtTotals {
+        let prepared = self.prepared.values().map(|part| part.at_us);
+        let oldest = prepared.chain(self.decided.values().map(|decided| decided.at_us)).min();
+        let count = (self.prepared.len() + self.decided.len()) as u64;
+        InDoubtTotals { count, oldest_us: oldest.unwrap_or_default() }
     }
 
     pub(crate) fn decided_views(&self) -> impl Iterator<Item = DecidedView> + '_ {

@@ -84,6 +84,11 @@ impl Errands {
         Errands { own, begun: Job(VecDeque::new()), jobs, silent: BTreeSet::new() }
     }
 
+    /// Errands of the leader of shard `own` about a transaction that is decided on it.
+    pub(super) fn of_decided(own: u32, decided: &DecidedView) -> Errands {
+        Errands { own, begun: Job::finish(decided, own), jobs: VecDeque::new(), silent: BTreeSet::new() }
+    }
+
     /// The errand to run, the same until its outcome is told; `None`: there is none left.
     pub fn current(&mut self) -> Option<Errand> {
         while self.begun.0.is_empty() {
@@ -135,7 +140,8 @@ impl Job {
     }
 }
 
-fn decision(outcome: &Outcome) -> Option<Decision> {
+/// The decision that a question was answered with.
+pub(super) fn decision(outcome: &Outcome) -> Option<Decision> {
     match outcome {
         Ok((Reply::Decided { decision }, _)) => Some(*decision),
         Ok(_) | Err(_) => None,

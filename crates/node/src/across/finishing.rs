@@ -40,7 +40,7 @@ impl Node {
         }
     }
 
-    async fn run_errand(&self, errand: &Errand) -> Outcome {
+    pub(super) async fn run_errand(&self, errand: &Errand) -> Outcome {
         let part = self.part(errand.shard, &errand.command())?;
         match errand.step {
             Step::Forget => self.forget(&part).await,

@@ -10,6 +10,7 @@
 //! the leaders of the shards go on with what they find (`finishing`). What is decided when stands in
 //! [`driver`] and [`errands`], which the simulator runs too.
 
+mod doubt;
 pub mod driver;
 pub mod errands;
 mod finishing;
@@ -24,6 +25,7 @@ use sluice_engine::{Error, NamespaceId};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 
+pub use crate::across::doubt::{InDoubt, NotResolved};
 use crate::across::driver::{Next, Outcome, RefusedPart, unknown};
 use crate::across::part::Part;
 use crate::clock::wall_us;

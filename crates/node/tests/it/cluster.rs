@@ -21,7 +21,7 @@ use crate::support::{options, payloads, receive, send, sending};
 pub type Nodes = Arc<[OnceLock<Node>; 3]>;
 
 #[derive(Debug)]
-struct InMemory(Nodes);
+pub struct InMemory(pub Nodes);
 
 impl Transport for InMemory {
     fn send(&self, shard: u32, envelope: Envelope) {
@@ -82,7 +82,7 @@ pub fn leader(nodes: &Nodes) -> usize {
 }
 
 /// The place of the node that leads a shard.
-fn leader_of(nodes: &Nodes, shard: usize) -> usize {
+pub fn leader_of(nodes: &Nodes, shard: usize) -> usize {
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(20) {
         let named = nodes.iter().filter_map(|node| node.get()?.leaders()[shard].elsewhere());
@@ -111,6 +111,15 @@ pub async fn three(dir: &Path, settings: Options, alone: impl AsyncFnOnce(&Node)
 
 /// Three nodes of a cluster on the data of one that was alone, which is in the folder `1`.
 pub fn three_on(dir: &Path, settings: Options) -> Nodes {
+    three_through(dir, settings, cluster)
+}
+
+/// As [`three_on`], with the ways between them that each node is given.
+pub fn three_through(
+    dir: &Path,
+    settings: Options,
+    cluster: impl Fn(u64, &Nodes) -> ClusterOptions,
+) -> Nodes {
     let data = |number: u64| dir.join(number.to_string());
     let settings = |number: u64| Options { data_dir: Some(data(number)), ..settings.clone() };
     (2..=3).for_each(|number| copy(&data(1), &data(number)));

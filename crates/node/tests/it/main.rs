@@ -24,6 +24,7 @@ mod overload;
 mod raising;
 mod replicas;
 mod replicated;
+mod resolving;
 mod results;
 mod rig;
 mod schedules;

@@ -2393,6 +2393,86 @@ pub struct BreakOpenTransactionRequest {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct BreakOpenTransactionResponse {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListInDoubtTransactionsRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// `next` of the page before.
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub after: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Maximum number of entries of the page; default 100.
+    #[prost(uint32, optional, tag = "3")]
+    pub limit: ::core::option::Option<u32>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListInDoubtTransactionsResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub transactions: ::prost::alloc::vec::Vec<InDoubtTransaction>,
+    /// Continue after this id; empty on the last page.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub next: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ShowInDoubtTransactionRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// The id.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub transaction: ::prost::bytes::Bytes,
+}
+/// A transaction over several namespaces that is in doubt in a namespace.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct InDoubtTransaction {
+    /// Its id, the same in all its namespaces.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub transaction: ::prost::bytes::Bytes,
+    /// `prepared`: its part in this namespace waits for the decision. `decided`: it is committed, this namespace
+    /// has decided that, and it is not known to be finished in the others.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub state: ::prost::bytes::Bytes,
+    /// The namespace that decides; its number behind a # if it is gone, or the caller may not look at it.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub coordinator: ::prost::bytes::Bytes,
+    /// The other namespaces of a decided one, named in the same way.
+    #[prost(bytes = "bytes", repeated, tag = "4")]
+    pub parts: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Time at which it was prepared or decided.
+    #[prost(uint64, tag = "5")]
+    pub since_at_ms: u64,
+    /// Time from which on a prepared one that is not decided cannot be committed any more.
+    #[prost(uint64, optional, tag = "6")]
+    pub undecided_until_ms: ::core::option::Option<u64>,
+    /// Number of operations that are prepared.
+    #[prost(uint64, tag = "7")]
+    pub operation_count: u64,
+    /// The prepared operations in their order, without contents. Set by ShowInDoubt only.
+    #[prost(message, repeated, tag = "8")]
+    pub operations: ::prost::alloc::vec::Vec<StagedOperation>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ResolveTransactionRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// The id.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub transaction: ::prost::bytes::Bytes,
+    /// `commit` or `abort`: finishes the prepared part of this namespace in this way if the shard that decides
+    /// does not answer. The other parts may be finished otherwise. Absent: only as decided.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub force: ::core::option::Option<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ResolveTransactionResponse {
+    /// `committed` or `aborted`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub outcome: ::prost::bytes::Bytes,
+    /// Whether the decision is not known, and the part was finished as forced.
+    #[prost(bool, tag = "2")]
+    pub forced: bool,
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CommitTransactionResponse {
     /// One for each operation, in order.

@@ -50,6 +50,7 @@ mod suggest;
 mod token;
 mod txn;
 mod txn_open;
+mod txn_resolve;
 
 use std::future::Future;
 use std::process::ExitCode;

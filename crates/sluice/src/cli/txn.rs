@@ -12,6 +12,7 @@ use sluice_client::{Committed, OperationResult, StageResult, StagedDocument};
 use super::confirm::Confirmation;
 use super::connect::ServerFlags;
 use super::format::size;
+use super::txn_resolve::{self, ResolveArgs};
 use super::{CliError, Out, Result, duration, txn_open};
 use crate::connect::{TRANSACTION, WORK_TRANSACTION};
 
@@ -34,18 +35,20 @@ pub(crate) enum TxnVerb {
     Stage(StageArgs),
     /// Roll an open transaction back: nothing of it is done.
     Rollback(RollbackArgs),
-    /// List the open transactions of a namespace, the oldest first.
+    /// List the transactions of a namespace that are open or in doubt.
     List {
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// Show an open transaction with its operations, without contents.
+    /// Show one of them with its operations, without contents.
     Show {
         /// Name of the transaction, as `sluice txn list` prints it.
         name: String,
         #[command(flatten)]
         server: ServerFlags,
     },
+    /// Finish a transaction over several namespaces that is in doubt.
+    Resolve(ResolveArgs),
 }
 
 /// An open transaction.
@@ -132,6 +135,7 @@ pub(super) async fn run(verb: TxnVerb, out: Out) -> Result<u8> {
         TxnVerb::Rollback(args) => roll_back(args, out).await?,
         TxnVerb::List { server } => txn_open::list(&server, out).await?,
         TxnVerb::Show { name, server } => txn_open::show(&name, &server, out).await?,
+        TxnVerb::Resolve(args) => txn_resolve::resolve(args, out).await?,
     }
     Ok(0)
 }

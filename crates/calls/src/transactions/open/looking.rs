@@ -5,6 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sluice_engine::transactions::OperationView;
 
 use super::{led, roll_back};
 use crate::call::{Body, Done, Unary};
@@ -81,6 +82,16 @@ impl From<&Arc<Open>> for Transaction {
             bytes: bytes as u64,
             committing: open.is_closing(),
             operations: None,
+        }
+    }
+}
+
+impl From<OperationView> for StagedOperation {
+    fn from(view: OperationView) -> StagedOperation {
+        StagedOperation {
+            operation: view.kind.to_owned(),
+            about: view.about,
+            content_bytes: view.content_bytes,
         }
     }
 }
