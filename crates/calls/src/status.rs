@@ -56,6 +56,11 @@ pub struct Shard {
     bytes: u64,
     /// Receives that wait for a message.
     waiting_receives: u64,
+    /// Transactions over several namespaces that are in doubt: prepared or decided, and not finished.
+    in_doubt: u64,
+    /// Age of the oldest of them, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_doubt_oldest_age_ms: Option<u64>,
     /// Requests that wait for the shard.
     mailbox: u64,
     /// Records committed to the journal.
@@ -103,6 +108,8 @@ impl Shard {
             counts: Counts::from(&figures.counters),
             bytes: figures.counters.bytes,
             waiting_receives: figures.waiting_receives,
+            in_doubt: figures.in_doubt.count,
+            in_doubt_oldest_age_ms: figures.in_doubt_oldest_ms(),
             mailbox: figures.mailbox,
             records: journal.records,
             batches: journal.batches,

@@ -12,6 +12,7 @@ use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::limits::Limits;
 use sluice_engine::outcome::Delivery;
 use sluice_engine::query::{ConsumerTotals, Counters, MessageView, State};
+use sluice_engine::transactions::InDoubtTotals;
 use sluice_journal::{Damage, Encryption, KeyId, OpenError, RootKeys};
 
 pub use sluice_journal::Status as JournalStatus;
@@ -332,6 +333,8 @@ pub struct ShardMetrics {
     pub consumers: ConsumerTotals,
     /// Number of readers of events.
     pub event_readers: u64,
+    /// Transactions over several namespaces that are in doubt.
+    pub in_doubt: InDoubtTotals,
     /// Number of requests in the mailbox.
     pub mailbox: u64,
     /// Epoch of this start.
@@ -348,6 +351,14 @@ pub struct ShardMetrics {
     pub replicas: Option<ReplicaMetrics>,
     /// Damage of this node's copy; `None`: there is none, or it is whole again.
     pub damage: Option<ShardDamage>,
+}
+
+impl ShardMetrics {
+    /// Age of the oldest transaction that is in doubt, in milliseconds; `None`: there is none.
+    pub fn in_doubt_oldest_ms(&self) -> Option<u64> {
+        let age_us = self.time_us.saturating_sub(self.in_doubt.oldest_us);
+        (self.in_doubt.count > 0).then_some(age_us / 1_000)
+    }
 }
 
 /// Damage of a shard of a node of a cluster, found by a start.

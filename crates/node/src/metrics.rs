@@ -52,6 +52,7 @@ fn figures(at: &mut ShardView<'_>) -> ShardMetrics {
         waiting_receives: at.waiting as u64,
         consumers: at.engine.consumer_totals(),
         event_readers: at.event_readers as u64,
+        in_doubt: at.engine.in_doubt_totals(),
         leads: false,
         mailbox: 0,
         epoch: at.engine.epoch(),

@@ -11,6 +11,8 @@ use super::{Out, Result};
 
 /// Maximum number of queues that are named in one line.
 const NAMED_MAX: usize = 5;
+/// Age from which on a transaction in doubt is a problem, in milliseconds: others end by themselves before.
+const IN_DOUBT_MS_MAX: u64 = 30_000;
 
 #[derive(Debug, Args)]
 #[command(
@@ -108,6 +110,11 @@ fn least(server: &Value, figure: &str) -> Option<u64> {
     shards(server).filter_map(|shard| shard[figure].as_u64()).min()
 }
 
+/// The largest value of a figure over all shards.
+fn most(server: &Value, figure: &str) -> Option<u64> {
+    shards(server).filter_map(|shard| shard[figure].as_u64()).max()
+}
+
 /// Conditions that need an operator, each with a first step.
 fn problems(server: &Value, queues: &[Queue]) -> Vec<String> {
     let mut problems = Vec::new();
@@ -125,6 +132,10 @@ fn problems(server: &Value, queues: &[Queue]) -> Vec<String> {
     if damaged > 0 {
         problems
             .push(format!("{} cannot be read back from the disk: see the log", counted(damaged, "payload")));
+    }
+    let oldest = most(server, "in_doubt_oldest_age_ms").filter(|age| *age > IN_DOUBT_MS_MAX);
+    if let Some(age) = oldest {
+        problems.push(format!("a transaction is in doubt for {}: sluice txn list", length(age)));
     }
     let mut of_queues = |what: &str, how: &str, is: fn(&Queue) -> bool| {
         let names: Vec<&str> =
@@ -154,9 +165,11 @@ mod tests {
     #[test]
     fn problems_are_named() {
         let shard = json!({"disk_full": false, "disk_low": true, "damaged_blobs": 2});
-        let problems = problems(&json!({"ready": true, "shards": [shard]}), &[]);
-        assert_eq!(problems.len(), 2, "{problems:?}");
+        let doubt = |age: u64| json!({"in_doubt": 1, "in_doubt_oldest_age_ms": age});
+        let problems = problems(&json!({"ready": true, "shards": [shard, doubt(9_000), doubt(90_000)]}), &[]);
+        assert_eq!(problems.len(), 3, "{problems:?}");
         assert!(problems[1].starts_with("2 payloads cannot"), "{problems:?}");
+        assert!(problems[2].starts_with("a transaction is in doubt for 1m30s"), "{problems:?}");
         assert_eq!(super::problems(&json!({"ready": true, "shards": []}), &[]), Vec::<String>::new());
         assert_eq!(named(&["a", "b", "c", "d", "e", "f", "g"]), "a, b, c, d, e and 2 more");
     }

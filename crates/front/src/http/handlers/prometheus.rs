@@ -188,6 +188,15 @@ const SHARD_FIGURES: &[ShardFigure] = &[
     ("sluice_shard_consumer_credit", "gauge", "Messages that they may hold.", |s| s.consumers.credit),
     ("sluice_shard_consumer_in_flight", "gauge", "Messages that they hold.", |s| s.consumers.in_flight),
     ("sluice_shard_event_readers", "gauge", "Readers of events.", |s| s.event_readers),
+    (
+        "sluice_shard_in_doubt_transactions",
+        "gauge",
+        "Transactions over several namespaces that are prepared or decided, and not finished.",
+        |s| s.in_doubt.count,
+    ),
+    ("sluice_shard_in_doubt_oldest_seconds", "gauge", "Age of the oldest of them.", |s| {
+        s.in_doubt_oldest_ms().unwrap_or_default() / 1_000
+    }),
     ("sluice_shard_mailbox_requests", "gauge", "Requests that wait for the shard.", |s| s.mailbox),
     ("sluice_shard_records_total", "counter", "Records committed.", |s| s.journal.records),
     ("sluice_shard_batches_total", "counter", "Batches committed.", |s| s.journal.batches),
