@@ -33,3 +33,4 @@ mod slices;
 mod starts;
 mod support;
 mod waits;
+mod whole_backups;
