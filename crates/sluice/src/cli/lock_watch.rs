@@ -1,10 +1,11 @@
 //! `sluice lock watch`.
 
 use clap::Args;
+use serde_json::{Value, json};
 use sluice_client::{Lock, LockHolder};
 
 use super::connect::ServerFlags;
-use super::format::time;
+use super::format::{one_line, time};
 use super::outage::Outage;
 use super::{Out, Result, number};
 
@@ -40,9 +41,16 @@ pub(super) async fn run(args: LockWatchArgs, out: Out) -> Result<u8> {
         };
         outage.ends(&connection, out);
         count += 1;
-        out.show(&lock, line)?;
+        out.show(&whole(&lock), |_| line(&lock))?;
     }
     Ok(0)
+}
+
+/// The lock with all fields that the server gives, an empty list of those that wait among them.
+pub(super) fn whole(lock: &Lock) -> Value {
+    let mut whole = json!(lock);
+    whole["waiters"] = json!(lock.waiters);
+    whole
 }
 
 fn line(lock: &Lock) -> String {
@@ -57,7 +65,7 @@ fn line(lock: &Lock) -> String {
     match lock.holders.first() {
         None => format!("free{waiting}\n"),
         Some(LockHolder { owner, mode, fencing_token, expires_at_ms, .. }) => {
-            let owner = owner.as_deref().unwrap_or("-");
+            let owner = one_line(owner.as_deref().unwrap_or("-"));
             let until = time(*expires_at_ms);
             format!("{mode}  {fencing_token}  {owner} until {until}{more}{waiting}\n")
         }
@@ -66,8 +74,6 @@ fn line(lock: &Lock) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -79,6 +85,10 @@ mod tests {
             shown(json!({"key": "k", "holder_count": 3, "waiter_count": 2, "holders": [holder]})),
             "shared  7  ann until 2026-01-01 00:00:00Z and 2 more, 2 waiting\n"
         );
+        let forged = json!({"owner": "ann\nfree", "mode": "exclusive", "fencing_token": "7",
+            "expires_at_ms": 1_767_225_600_000_u64, "keys": 1});
+        let told = shown(json!({"key": "k", "holder_count": 1, "waiter_count": 0, "holders": [forged]}));
+        assert_eq!(told.lines().count(), 1, "{told}");
         assert_eq!(shown(json!({"key": "k", "holder_count": 0, "waiter_count": 0, "holders": []})), "free\n");
     }
 }
