@@ -132,6 +132,19 @@ def test_a_late_holder_writes_over_nobody(server):
     assert (get(server, "k")["content"], get(server, "k")["version"]) == ("following", number + 1)
 
 
+def test_the_command_line_reads_no_more_than_may_be_sent(server):
+    with open(server.directory / "large", "wb") as large:
+        large.truncate((4 << 20) + 1)
+    for source in ("large", "/dev/zero"):
+        wrong = server.sluice("doc", "put", "k", source)
+        assert wrong.returncode == 2 and f"{source} has more than 4.0 MiB" in wrong.stderr
+    for verb in (["send", "q", "--file"], ["doc", "query"], ["policy", "set"], ["cert", "show"], ["txn", "commit"]):
+        wrong = server.sluice(*verb, "/dev/zero")
+        assert wrong.returncode == 2 and "/dev/zero has more than 96.0 MiB" in wrong.stderr, verb
+    (server.directory / "most").write_bytes(b"x" * (4 << 20))
+    assert server.sluice("doc", "put", "k", "most").returncode == 0
+
+
 def test_the_command_line_puts_gets_lists_and_deletes(server):
     (server.directory / "order.json").write_text('{"state":"new"}')
     (server.directory / "next.json").write_text('{"state":"paid"}')

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use sluice_calls::access::Scope;
 
+use super::bounded::{FILE_BYTES_MAX, read_file};
 use super::output::Table;
 use super::{CliError, Out, Result, number};
 use crate::cert::{AUTO_SUFFIX, Files, Folder, Maker, pair_names, read_certificate};
@@ -150,7 +151,7 @@ fn print_paths(out: Out, files: &Files) -> Result<()> {
 
 fn show(file: &Path, out: Out) -> Result<()> {
     let name = file.display().to_string();
-    let pem = std::fs::read(file).map_err(|e| CliError::unreadable(&name, &e))?;
+    let pem = read_file(file, FILE_BYTES_MAX)?;
     let seen = read_certificate(&pem).map_err(|e| CliError::usage(format!("{name}: {e}")))?;
     let value = json!({"subject": seen.subject, "issuer": seen.issuer, "serial": seen.serial, "names": seen.names,
         "expires": seen.expires, "ca": seen.is_ca});

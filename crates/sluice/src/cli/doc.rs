@@ -1,8 +1,8 @@
 //! `sluice doc`.
 
 use std::borrow::Cow;
-use std::io::{IsTerminal as _, Read as _};
-use std::path::{Path, PathBuf};
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -13,6 +13,7 @@ use sluice_client::{
 };
 use sluice_engine::limits::{DOCUMENT_BYTES_MAX, DOCUMENT_HISTORY_MAX};
 
+use super::bounded::{read_file, read_stdin};
 use super::connect::{ReadFlags, ServerFlags};
 use super::doc_edit::{self, EditArgs};
 use super::doc_index::{self, IndexVerb};
@@ -285,30 +286,19 @@ async fn patch(args: &PatchArgs, out: Out) -> Result<()> {
 
 /// Reads the content of a document to write.
 fn content(args: &PutArgs) -> Result<Vec<u8>> {
-    match args.file.as_deref() {
-        Some(path) if path != Path::new("-") => {
-            std::fs::read(path).map_err(|e| CliError::unreadable(&path.display().to_string(), &e))
-        }
-        None if std::io::stdin().is_terminal() => {
-            Err(CliError::usage("no content given").hint("Give a file with the content, or pipe it in."))
-        }
-        given => {
-            let mut content = Vec::new();
-            let read = std::io::stdin().take(DOCUMENT_BYTES_MAX as u64 + 1).read_to_end(&mut content);
-            read.map_err(|e| CliError::unreadable("stdin", &e))?;
-            if content.len() > DOCUMENT_BYTES_MAX {
-                let most = size(DOCUMENT_BYTES_MAX as u64);
-                return Err(CliError::usage(format!("the content is more than {most}, which is the limit")));
-            }
-            if content.is_empty() && given.is_none() {
-                return Err(CliError::usage("no content given: stdin is empty").hint(format!(
-                    "`sluice doc put {} /dev/null` writes an empty document.",
-                    quoted(&args.key)
-                )));
-            }
-            Ok(content)
-        }
+    let limit = DOCUMENT_BYTES_MAX as u64;
+    if let Some(path) = &args.file {
+        return read_file(path, limit);
     }
+    if std::io::stdin().is_terminal() {
+        return Err(CliError::usage("no content given").hint("Give a file with the content, or pipe it in."));
+    }
+    let content = read_stdin(limit)?;
+    if content.is_empty() {
+        let empty = format!("`sluice doc put {} /dev/null` writes an empty document.", quoted(&args.key));
+        return Err(CliError::usage("no content given: stdin is empty").hint(empty));
+    }
+    Ok(content)
 }
 
 fn until(document: &DocumentVersion) -> String {

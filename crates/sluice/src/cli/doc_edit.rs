@@ -8,9 +8,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use sluice_client::{Document, DocumentPut, DocumentWritten};
+use sluice_engine::limits::DOCUMENT_BYTES_MAX;
 use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::bounded::read_file;
 use super::connect::{ServerFlags, TRANSACTION};
 use super::{CliError, Out, Result};
 
@@ -116,8 +118,8 @@ impl Draft {
 
     /// The text of the file, with the line end that the content had `before`.
     fn text(&self, before: &[u8]) -> Result<Vec<u8>> {
-        let read = fs::read(&self.path);
-        let text = read.map_err(|e| CliError::unreadable(&self.path.display().to_string(), &e))?;
+        // The line end that is left out may be one too many.
+        let text = read_file(&self.path, DOCUMENT_BYTES_MAX as u64 + 1)?;
         Ok(with_line_end_as(before, text))
     }
 

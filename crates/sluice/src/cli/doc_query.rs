@@ -1,13 +1,13 @@
 //! `sluice doc query`.
 
-use std::io::Read as _;
+use std::path::Path;
 
 use clap::Args;
 use serde_json::Value;
 use sluice_client::{Document, DocumentQuery, DocumentVersion, DocumentsFound};
 
 use super::connect::{Connection, ServerFlags};
-use super::{CliError, Out, Result, number};
+use super::{CliError, Out, Result, bounded, number};
 
 /// Documents of a page.
 const PAGE: u32 = 1_000;
@@ -117,12 +117,8 @@ fn line(document: &Document) -> String {
 fn filter(given: &str) -> Result<Value> {
     let text = if given.trim_start().starts_with('{') {
         given.to_owned()
-    } else if given == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map_err(|e| CliError::unreadable("stdin", &e))?;
-        text
     } else {
-        std::fs::read_to_string(given).map_err(|e| CliError::unreadable(given, &e))?
+        bounded::text(bounded::read_file(Path::new(given), bounded::FILE_BYTES_MAX)?, given)?
     };
     serde_json::from_str(&text).map_err(|error| CliError::usage(format!("the filter is no JSON: {error}")))
 }

@@ -1,20 +1,18 @@
 //! Bytes given by a flag: as text, or from a file.
 
-use super::{CliError, Result};
+use std::path::Path;
+
+use super::Result;
+use super::bounded::{FILE_BYTES_MAX, read_file};
 
 /// Reads the value of a flag. Text that begins with `@` names a file, `@-` is stdin; `@@` stands for a
 /// literal `@` at the beginning.
 pub(crate) fn flag_bytes(flag: &str, text: &str) -> Result<Vec<u8>> {
-    let read = match text.strip_prefix('@') {
-        None => return Ok(text.as_bytes().to_vec()),
-        Some(rest) if rest.starts_with('@') => return Ok(rest.as_bytes().to_vec()),
-        Some("-") => {
-            let mut bytes = Vec::new();
-            std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes).map(|_| bytes)
-        }
-        Some(path) => std::fs::read(path),
-    };
-    read.map_err(|e| CliError::unreadable(&format!("{} of {flag}", &text[1..]), &e))
+    match text.strip_prefix('@') {
+        None => Ok(text.as_bytes().to_vec()),
+        Some(rest) if rest.starts_with('@') => Ok(rest.as_bytes().to_vec()),
+        Some(path) => read_file(Path::new(path), FILE_BYTES_MAX).map_err(|error| error.context(flag)),
+    }
 }
 
 #[cfg(test)]

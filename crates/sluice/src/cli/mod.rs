@@ -4,6 +4,7 @@ mod attach;
 mod attach_get;
 mod backup;
 mod bench;
+mod bounded;
 mod bulk;
 mod cert;
 mod change;

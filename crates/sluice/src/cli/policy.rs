@@ -8,7 +8,7 @@ use serde_json::json;
 use super::confirm::Confirmation;
 use super::connect::ServerFlags;
 use super::format::time;
-use super::{CliError, Out, Result};
+use super::{Out, Result, bounded};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyVerb {
@@ -47,8 +47,8 @@ pub(crate) enum PolicyVerb {
 pub(super) async fn run(verb: PolicyVerb, out: Out) -> Result<u8> {
     match verb {
         PolicyVerb::Set { file, version, server } => {
-            let text = std::fs::read_to_string(&file);
-            let text = text.map_err(|error| CliError::unreadable(&file.display().to_string(), &error))?;
+            let text = bounded::read_file(&file, bounded::FILE_BYTES_MAX)?;
+            let text = bounded::text(text, &file.display().to_string())?;
             let connection = server.connect()?;
             let stored = connection.client.policy_set(&text, version.as_deref()).await;
             let stored = stored.map_err(|e| connection.error(&e))?;

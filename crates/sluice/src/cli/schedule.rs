@@ -10,11 +10,12 @@ use sluice_client::{Schedule, ScheduleSettings};
 use sluice_engine::limits::DELAY_MS_MAX;
 use sluice_node::schedule::EVERY_MS_MIN;
 
+use super::bounded::{FILE_BYTES_MAX, read_file};
 use super::connect::{ReadFlags, ServerFlags};
 use super::format::{length, time};
 use super::output::Table;
 use super::send::Fields;
-use super::{CliError, Out, Result, duration, number};
+use super::{Out, Result, duration, number};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ScheduleVerb {
@@ -153,9 +154,7 @@ pub(super) async fn run(verb: ScheduleVerb, out: Out) -> Result<u8> {
 async fn set(args: SetScheduleArgs, out: Out) -> Result<()> {
     let connection = args.server.connect()?;
     let payload = match &args.file {
-        Some(path) => {
-            std::fs::read(path).map_err(|error| CliError::unreadable(&path.display().to_string(), &error))?
-        }
+        Some(path) => read_file(path, FILE_BYTES_MAX)?,
         None => args.payload.unwrap_or_default().into_bytes(),
     };
     let settings = ScheduleSettings {

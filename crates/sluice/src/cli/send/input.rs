@@ -5,13 +5,14 @@ use std::io::{BufRead, BufReader, IsTerminal as _, Read};
 
 use sluice_client::Message;
 
+use super::super::bounded::{FILE_BYTES_MAX, read_file, read_stdin};
 use super::super::format::quoted;
 use super::super::{CliError, Result};
 use super::objects::message;
 use super::{Fields, SendArgs};
 
 /// Longest line in bytes; a longer one is refused before it fills the memory.
-const LINE_BYTES_MAX: u64 = 96 << 20;
+const LINE_BYTES_MAX: u64 = FILE_BYTES_MAX;
 /// Size of the read buffer in bytes.
 const READ_BYTES: usize = 256 << 10;
 
@@ -39,20 +40,13 @@ impl Input {
         }
         let payload = match (&args.payload, &args.file) {
             (Some(text), _) if text != "-" => text.clone().into_bytes(),
-            (None, Some(path)) => {
-                std::fs::read(path).map_err(|e| CliError::unreadable(&path.display().to_string(), &e))?
-            }
+            (None, Some(path)) => read_file(path, FILE_BYTES_MAX)?,
             (None, None) if std::io::stdin().is_terminal() => {
                 return Err(CliError::usage("no payload given")
                     .hint("Give the payload as an argument, a file with --file, or pipe it in."));
             }
             _ => {
-                let mut payload = Vec::new();
-                let read = std::io::stdin().take(LINE_BYTES_MAX + 1).read_to_end(&mut payload);
-                read.map_err(|e| CliError::unreadable("stdin", &e))?;
-                if payload.len() as u64 > LINE_BYTES_MAX {
-                    return Err(CliError::usage(format!("stdin has more than {LINE_BYTES_MAX} bytes")));
-                }
+                let payload = read_stdin(FILE_BYTES_MAX)?;
                 if payload.is_empty() && args.payload.is_none() {
                     return Err(CliError::usage("no payload given: stdin is empty").hint(format!(
                         "`sluice send {} ''` sends a message without payload.",

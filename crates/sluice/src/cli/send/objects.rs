@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -12,11 +11,9 @@ use sluice_calls::near::nearest;
 use sluice_client::{Backoff, Message, MessageOptions, QueueMessage, Step, Unique};
 use sluice_front::http::MESSAGE_FIELDS;
 
-use super::super::{CliError, Result};
+use super::super::Result;
+use super::super::bounded::{FILE_BYTES_MAX, read_file};
 use super::{Fields, strict};
-
-/// Maximum size of a file that is read as a whole, in bytes.
-const FILE_BYTES_MAX: u64 = 96 << 20;
 
 /// Advice for a JSON value in place of the payload's text.
 const JSON_PAYLOAD: &str = "payload is a string: write a JSON payload as its text, such as \"payload\":\"{\\\"a\\\":1}\" with \
@@ -114,16 +111,7 @@ pub(super) fn steps(values: Vec<Value>) -> Parsed<Vec<Step<'static>>> {
 /// Reads a whole file, or stdin for `-`. Returns the bytes and the name for messages.
 pub(in crate::cli) fn read_all(path: &Path) -> Result<(Vec<u8>, String)> {
     let name = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
-    let mut text = Vec::new();
-    let read = if path == Path::new("-") {
-        std::io::stdin().take(FILE_BYTES_MAX + 1).read_to_end(&mut text)
-    } else {
-        std::fs::File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text))
-    };
-    read.map_err(|e| CliError::unreadable(&name, &e))?;
-    if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(CliError::usage(format!("{name} has more than {FILE_BYTES_MAX} bytes")));
-    }
+    let text = read_file(path, FILE_BYTES_MAX)?;
     Ok((text, name))
 }
 
