@@ -32,6 +32,13 @@ impl JoinFlag {
     }
 }
 
+/// Says, where a verb might be taken for a part of a transaction, that it is none.
+pub(super) fn told_outside(out: Out) {
+    if std::env::var_os(TRANSACTION).is_some_and(|id| !id.is_empty()) {
+        out.note(&format!("{TRANSACTION} is set, and this is no part of it: it is done at once"));
+    }
+}
+
 /// Tells that something is staged.
 pub(super) fn told(out: Out, results: &[StageResult]) -> Result<()> {
     out.list(results, |_| "staged\n".to_owned())

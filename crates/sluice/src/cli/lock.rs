@@ -10,7 +10,7 @@ use super::confirm::Confirmation;
 use super::connect::{ReadFlags, ServerFlags};
 use super::format::time;
 use super::output::Table;
-use super::{Out, Result, duration, lock_watch};
+use super::{Out, Result, duration, joined, lock_watch};
 use crate::lock_run::{self, LocksArgs};
 
 #[derive(Debug, Subcommand)]
@@ -100,9 +100,10 @@ pub(super) async fn run(verb: LockVerb, out: Out) -> Result<u8> {
         LockVerb::Show { key, server } => {
             let connection = server.connect()?;
             let lock = connection.client.lock_show(&key).await.map_err(|e| connection.error(&e))?;
-            out.show(&lock, details)?;
+            out.show(&lock_watch::whole(&lock), |_| details(&lock))?;
         }
         LockVerb::Acquire(AcquireArgs { locks, wait, server }) => {
+            joined::told_outside(out);
             let (connection, owner) = (server.connect()?, locks.owner());
             let grant = connection.client.lock_acquire(&locks.request(&owner, wait)).await;
             out.show(&grant.map_err(|e| connection.error(&e))?, |grant| format!("{}\n", grant.token))?;
@@ -114,6 +115,7 @@ pub(super) async fn run(verb: LockVerb, out: Out) -> Result<u8> {
             out.show(&grant, told)?;
         }
         LockVerb::Release { token, server } => {
+            joined::told_outside(out);
             let connection = server.connect()?;
             connection.client.lock_release(&token).await.map_err(|e| connection.error(&e))?;
             out.show(&json!({ "released": token }), |_| "released\n".to_owned())?;

@@ -1,15 +1,16 @@
 //! `sluice ack`, `nack`, `release`, `reject`, `extend`.
 
 use std::borrow::Cow;
-use std::io::Read as _;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
 use sluice_client::{ItemResult, Report, Settle, SettleItem, WorkResult};
 
+use super::bounded;
 use super::connect::ServerFlags;
 use super::flag_bytes::flag_bytes;
+use super::joined;
 use super::{CliError, Out, Result, duration, number};
 
 /// Maximum number of receipts in one request.
@@ -148,6 +149,7 @@ impl ExtendArgs {
 
 impl Receipts {
     async fn settle(&self, settle: &Settle, done: &str, out: Out) -> Result<u8> {
+        joined::told_outside(out);
         let connection = self.server.connect()?;
         let receipts = self.read()?;
         let mut failed = None;
@@ -166,9 +168,7 @@ impl Receipts {
         if self.receipts != ["-"] {
             return Ok(self.receipts.clone());
         }
-        let mut text = String::new();
-        let read = std::io::stdin().read_to_string(&mut text);
-        read.map_err(|e| CliError::failed(format!("cannot read stdin: {e}")))?;
+        let text = bounded::text(bounded::read_stdin(bounded::FILE_BYTES_MAX)?, "stdin")?;
         Ok(text.split_whitespace().map(str::to_owned).collect())
     }
 }

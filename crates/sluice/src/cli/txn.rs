@@ -1,7 +1,6 @@
 //! `sluice txn`.
 
-use std::fs::File;
-use std::io::{IsTerminal as _, Read};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,11 +12,8 @@ use super::confirm::Confirmation;
 use super::connect::ServerFlags;
 use super::format::size;
 use super::txn_resolve::{self, ResolveArgs};
-use super::{CliError, Out, Result, duration, txn_open};
+use super::{CliError, Out, Result, bounded, duration, txn_open};
 use crate::connect::{TRANSACTION, WORK_TRANSACTION};
-
-/// Longest transaction in bytes; a longer one is refused before it fills the memory.
-const BYTES_MAX: u64 = 96 << 20;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TxnVerb {
@@ -63,7 +59,7 @@ pub(crate) struct OpenFlag {
 #[command(after_help = "Examples:\n  export SLUICE_TRANSACTION=$(sluice txn begin --ttl 1m)\n  \
     echo '{\"operations\": [{\"get\": {\"key\": \"orders/17\"}}]}' | sluice txn stage\n  \
     echo '{\"operations\": [{\"put\": {\"key\": \"orders/17\", \"content\": \"paid\"}}]}' | sluice txn stage\n  \
-    sluice txn commit --transaction $SLUICE_TRANSACTION\n\n\
+    sluice txn commit\n\n\
     Operations are those of `sluice txn commit`, and get, which prints the content of a document. Nobody\n\
     else sees what is staged. The commit is refused if a document that was read has changed.")]
 pub(crate) struct StageArgs {
@@ -88,15 +84,25 @@ pub(crate) struct CommitArgs {
     /// A repeat with the same key within the server's window does nothing and prints the first outcome.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Commit all that is staged in this open transaction. A repeat prints the first outcome.
+    /// Commit all that is staged in this open transaction. A repeat prints the first outcome. [default without
+    /// FILE and key: that of SLUICE_TRANSACTION, if it is set]
     #[arg(long, value_name = "ID", conflicts_with_all = ["file", "idempotency_key"])]
     transaction: Option<String>,
     #[command(flatten)]
     server: ServerFlags,
 }
 
+impl CommitArgs {
+    /// Id of the open transaction to commit; `None`: the operations are given.
+    fn open(&self) -> Option<String> {
+        let of_environment = || std::env::var(TRANSACTION).ok().filter(|id| !id.is_empty());
+        let is_given = self.file.is_some() || self.idempotency_key.is_some();
+        self.transaction.clone().or_else(|| of_environment().filter(|_| !is_given))
+    }
+}
+
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  sluice txn rollback --transaction $SLUICE_TRANSACTION\n  \
+#[command(after_help = "Examples:\n  sluice txn rollback\n  \
     sluice txn rollback 01ba4f2c3d8-5a0c41e7 --yes\n\n\
     Who has begun a transaction rolls it back by its id. An operator, who does not know that, names one of\n\
     `sluice txn list`.")]
@@ -161,10 +167,10 @@ async fn roll_back(args: RollbackArgs, out: Out) -> Result<()> {
 
 async fn commit(args: &CommitArgs, out: Out) -> Result<()> {
     let connection = args.server.connect()?;
-    let committed = match &args.transaction {
+    let committed = match args.open() {
         Some(transaction) => {
-            expect_own(transaction)?;
-            connection.client.transaction_commit(transaction).await
+            expect_own(&transaction)?;
+            connection.client.transaction_commit(&transaction).await
         }
         None => {
             let body = operations(args.file.as_deref())?;
@@ -199,23 +205,12 @@ fn read(results: &[StageResult]) -> String {
 
 /// Reads the text of the operations.
 fn operations(file: Option<&Path>) -> Result<String> {
-    let (source, name): (Box<dyn Read>, String) = match file {
-        Some(path) if path != Path::new("-") => {
-            let name = path.display().to_string();
-            let file = File::open(path).map_err(|e| CliError::unreadable(&name, &e))?;
-            (Box::new(file), name)
-        }
-        None if std::io::stdin().is_terminal() => {
-            return Err(CliError::usage("no operations given").hint("Give a JSON file, or pipe it in."));
-        }
-        _ => (Box::new(std::io::stdin()), "stdin".to_owned()),
-    };
-    let mut text = String::new();
-    let read = source.take(BYTES_MAX + 1).read_to_string(&mut text);
-    read.map_err(|e| CliError::unreadable(&name, &e))?;
-    if text.len() as u64 > BYTES_MAX {
-        return Err(CliError::usage(format!("{name} has more than {}, which is the limit", size(BYTES_MAX))));
+    if file.is_none() && std::io::stdin().is_terminal() {
+        return Err(CliError::usage("no operations given").hint("Give a JSON file, or pipe it in."));
     }
+    let path = file.unwrap_or(Path::new("-"));
+    let name = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
+    let text = bounded::text(bounded::read_file(path, bounded::FILE_BYTES_MAX)?, &name)?;
     if text.trim().is_empty() {
         return Err(CliError::usage(format!("no operations given: {name} is empty")));
     }

@@ -120,13 +120,14 @@ pub(super) async fn run(mut args: SendArgs, out: Out) -> Result<u8> {
     let many = args.lines || args.jsonl;
     args.fields.options.read_chain()?;
     let mut input = Input::open(&args)?;
-    let progress = many.then(|| Progress::things(out, None, "sent"));
+    let done = if args.join.transaction().is_some() { "staged" } else { "sent" };
+    let progress = many.then(|| Progress::things(out, None, done));
     let mut sender = Sender { args: &args, connection, out, many, requests: 0, sent: 0, duplicates: 0 };
     let result = sender.all(&mut input, progress.as_ref()).await;
     if let Some(progress) = progress {
         progress.finish();
     }
-    let told = format!("sent {} to {}", counted(sender.sent, "message"), args.queue);
+    let told = format!("{done} {} to {}", counted(sender.sent, "message"), args.queue);
     match result {
         Ok(()) if many && sender.duplicates > 0 => {
             out.note(&format!("{told}; {} of them had been sent before", sender.duplicates))
