@@ -6,7 +6,6 @@ import json
 import os
 import random
 import signal
-import socket
 import ssl
 import subprocess
 import threading
@@ -16,7 +15,6 @@ from urllib.parse import quote
 
 import pytest
 from conftest import binary, until
-from documents import JSON
 from test_cluster_join import begun, free_port, joined, machines  # noqa: F401
 
 LOCKS, RENEW, RELEASE = "/v1/locks", "/v1/grants/renew", "/v1/grants/release"
@@ -159,61 +157,6 @@ def test_those_that_wait_are_served_in_the_order_of_their_coming(server):
         assert line(server, "k") == ["a", "c", "d"][at + 1 :]
     release(server, grants[-1])
     assert grow([number(grant) for grant in grants]) and listed(server) == []
-
-
-def test_who_leaves_in_the_moment_of_its_grant_leaves_nothing(server):
-    for at in range(40):
-        holder = acquire(server, "k")
-        waiting = asked(server, "k", owner="gone", ttl_ms=1_800_000)
-        with ThreadPoolExecutor() as threads:
-            threads.submit(release, server, holder)
-            time.sleep(random.random() / 200)
-            waiting.connection.sock.shutdown(socket.SHUT_WR)
-        # It has come before, or never.
-        if told := b"".join(iter(lambda: waiting.connection.sock.recv(4096), b"")):
-            release(server, json.loads(told.split(b"\r\n\r\n")[1]))
-        until(lambda: listed(server) == [], f"nothing is left, in round {at}")
-
-
-@pytest.mark.parametrize("behind", [b"GET /v1/", b"GET /v1/locks/a HTTP/1.1\r\nhost: a\r\n\r\n" * 200])
-def test_who_leaves_is_seen_whatever_else_it_has_asked_for(server, behind):
-    holder = acquire(server, "k")
-    waiting = asked(server, "k", owner="gone")
-    waiting.connection.sock.sendall(behind)
-    waiting.leave()
-    until(lambda: shown(server, "k")["waiter_count"] == 0, "it has left the line")
-    release(server, holder)
-    assert listed(server) == []
-
-
-def test_a_wait_ends_with_its_namespace(server):
-    team = "/v1/namespaces/team"
-    server.call("PUT", team, {})
-    server.call("POST", f"{team}/locks", {"key": "k"})
-    with ThreadPoolExecutor() as threads:
-        body = {"key": "k", "wait_ms": LONG_MS}
-        waiting = threads.submit(server.request, "POST", f"{team}/locks", json.dumps(body).encode(), JSON)
-        until(lambda: server.call("GET", f"{team}/locks/k")["waiter_count"] == 1, "it waits")
-        server.call("DELETE", f"{team}?force=true")
-        status, answer = waiting.result()
-    assert status == 404 and json.loads(answer)["error"]["details"] == {"namespace": "team"}
-
-
-def test_requests_that_are_sent_together_are_answered_in_turn(server):
-    holder = acquire(server, "k")
-    waiting = asked(server, "k", owner="next")
-    heads = b"".join(b"GET /v1/locks/%d HTTP/1.1\r\nhost: a\r\n\r\n" % at for at in range(3000))
-    sending = threading.Thread(target=waiting.connection.sock.sendall, args=[heads])
-    sending.start()
-    release(server, holder)
-    told = waiting.connection.sock.makefile("rb")
-    bodies = []
-    for _ in range(3001):
-        fields = dict(line.lower().split(b": ", 1) for line in iter(told.readline, b"\r\n") if b": " in line)
-        bodies.append(json.loads(told.read(int(fields[b"content-length"]))))
-    sending.join()
-    assert [body.get("key") for body in bodies[1:]] == [str(at) for at in range(3000)]
-    assert "token" in bodies[0]
 
 
 def test_who_does_not_renew_loses_the_lock_to_the_next(server):

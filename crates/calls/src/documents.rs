@@ -237,11 +237,11 @@ pub struct KeyedCheck {
 
 impl KeyedCheck {
     /// The conditions, of which there is one at least.
-    pub(crate) fn condition(&self) -> Read<DocumentCondition> {
+    pub(crate) fn condition(&self) -> Result<DocumentCondition, CallError> {
         let condition = self.when().read()?;
         if condition == DocumentCondition::default() {
             let reason = "a check has a condition: give if_version, if_etag, if_exists, if_absent or token";
-            return Err(Fault::invalid(reason));
+            return Err(Fault::invalid(reason).into());
         }
         Ok(condition)
     }

@@ -312,6 +312,19 @@ impl<'c> Permit<'c> {
         self.asker.allow_work(self.namespace_name())
     }
 
+    /// Checks that the caller may do anything that a transaction does, before anything is looked up.
+    ///
+    /// # Errors
+    /// `forbidden`, or `unauthenticated`.
+    pub(crate) fn allow_some_work(&self) -> Result<(), CallError> {
+        self.require_known()?;
+        self.allow_work()?;
+        let sends = self.allow_some_queue(Right::Send).or_else(|_| self.allow_some_queue(Right::Receive));
+        sends
+            .or_else(|_| self.allow_some_key(Right::Read))
+            .or_else(|_| self.allow_some_key(Right::Coordinate))
+    }
+
     /// Checks a right with messages, by the queues that they are in now. Messages that are gone need none.
     ///
     /// # Errors

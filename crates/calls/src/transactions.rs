@@ -5,6 +5,7 @@ mod in_doubt;
 mod open;
 mod operation;
 mod parts;
+mod repeat;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,7 @@ use crate::locks::{AcquireAtOnce, Grant, Release, put_claim};
 use crate::permit::Permit;
 
 use parts::Part;
+use repeat::{Repeat, key_of_others};
 
 pub use crate::open_transactions::{Kept, Protocol};
 pub use in_doubt::{InDoubtList, InDoubtShow, Resolve};
@@ -164,7 +166,7 @@ pub async fn commit(
         given.push(Given::read(part.permit(), &part.operations).map_err(|error| part.placed(error))?);
     }
     let request_digest = if idempotency_key.is_empty() { 0 } else { digest(&parts, &given)? };
-    let key_of_others = key_of_others(&parts, namespaces[0], idempotency_key);
+    let key_of_others = key_of_others(permit.caller(), &namespaces, idempotency_key);
     let repeat =
         Repeat { idempotency_key, key_of_others: &key_of_others, request_digest, namespaces: &namespaces };
     if let Some(done) = done_before(&parts, repeat, &given).await? {
@@ -183,40 +185,6 @@ pub async fn commit(
         }
     }
     Err(Fault::new("version_mismatch", "others write the documents again and again").into())
-}
-
-/// The name under which a request is remembered.
-#[derive(Clone, Copy)]
-struct Repeat<'a> {
-    idempotency_key: &'a [u8],
-    /// The same in the namespaces of the other parts than the first.
-    key_of_others: &'a [u8],
-    request_digest: u64,
-    /// Numbers of the parts' namespaces.
-    namespaces: &'a [NamespaceId],
-}
-
-impl<'a> Repeat<'a> {
-    fn whole<'c>(self, part: usize, operations: &'c [Command<'c>]) -> Whole<'c>
-    where
-        'a: 'c,
-    {
-        let idempotency_key = if part == 0 { self.idempotency_key } else { self.key_of_others };
-        let Repeat { request_digest, namespaces, .. } = self;
-        Whole { namespace: namespaces[part], idempotency_key, request_digest, operations }
-    }
-}
-
-/// The key under which the other parts of a request are remembered: one that is the key of no request of their
-/// namespaces. Empty: none.
-fn key_of_others(parts: &[Part<'_>], coordinator: NamespaceId, key: &[u8]) -> Vec<u8> {
-    if key.is_empty() || parts.len() == 1 {
-        return Vec::new();
-    }
-    let fields = [&coordinator.0.to_le_bytes()[..], key];
-    let [first, second] = request_digest(parts[0].permit().caller(), fields.into_iter());
-    // A byte 0 is in no key of HTTP.
-    [&[0][..], &first.to_le_bytes(), &second.to_le_bytes()].concat()
 }
 
 /// The digest by which a repeat is told from a misuse of the key.
@@ -263,7 +231,7 @@ async fn clear(permit: &Permit<'_>, operations: &[Operation<'_>]) -> Result<(), 
     permit.allow_work()?;
     // A request without operations of its own namespace decides there, and its key is kept there.
     if operations.is_empty() {
-        open::allow_some(permit)?;
+        permit.allow_some_work()?;
     }
     for (at, operation) in operations.iter().enumerate() {
         allow(permit, operation).map_err(|error| error.at_operation(at, operation.name()))?;

@@ -81,8 +81,8 @@ pub struct Attaching<'p> {
 }
 
 impl<'p> Attaching<'p> {
-    /// Begins an attachment with this name. Looks before whether the document is there and the condition on the
-    /// attachment holds, which the commit checks again.
+    /// Begins an attachment with this name. Looks before whether the document is there and the condition on
+    /// the attachment holds, which the commit checks again.
     ///
     /// # Errors
     /// Those of the operation.

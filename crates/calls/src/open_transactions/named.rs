@@ -1,4 +1,4 @@
-//! What operations of an open transaction name, which only one of them may name.
+//! Names in the operations of an open transaction, each of which only one of them may name.
 
 use sluice_engine::id::{MessageId, Receipt};
 use sluice_engine::locks::LockToken;

@@ -29,7 +29,7 @@ pub(crate) struct Staged {
     enlisted: Vec<Arc<Enlisted>>,
     /// Receipts that staged operations settle.
     settled: BTreeSet<Receipt>,
-    /// What operations of requests name, which no other one may name.
+    /// Names in operations of requests, which no other one may name.
     named: BTreeSet<Name>,
 }
 

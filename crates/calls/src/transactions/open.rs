@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::OwnedMutexGuard;
 
-use crate::access::Right;
 use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::hot::AT_MS_EXAMPLE;
@@ -59,7 +58,7 @@ impl Unary for Begin {
     type Answer = Begun;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Begun>, CallError> {
-        allow_some(permit)?;
+        permit.allow_some_work()?;
         let ttl_ms = self.ttl_ms.map_or(TTL_MS, Within::get);
         let all = permit.calls().open_transactions();
         let ttl = Duration::from_millis(ttl_ms);
@@ -95,22 +94,12 @@ impl Unary for Rollback {
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Nothing>, CallError> {
-        allow_some(permit)?;
+        permit.allow_some_work()?;
         // A commit that has begun is waited for.
         let (open, held) = lock_open(permit, permit.name()).await?;
         roll_back(permit, &open, &held.staged).await?;
         Ok(Nothing {}.into())
     }
-}
-
-/// Checks that the caller may do anything that a transaction does, before anything is looked up.
-pub(super) fn allow_some(permit: &Permit<'_>) -> Result<(), CallError> {
-    permit.require_known()?;
-    permit.allow_work()?;
-    let sends = permit.allow_some_queue(Right::Send).or_else(|_| permit.allow_some_queue(Right::Receive));
-    sends
-        .or_else(|_| permit.allow_some_key(Right::Read))
-        .or_else(|_| permit.allow_some_key(Right::Coordinate))
 }
 
 /// Rolls a transaction back, unless its commit may take effect; returns when its messages are back.

@@ -155,7 +155,8 @@ impl Core {
 }
 
 impl NamespaceId {
-    /// The error that there is no such namespace: where its name is known, that belongs in place of the number.
+    /// The error that there is no such namespace. Where its name is known, that belongs in place of the
+    /// number.
     #[cold]
     pub fn not_found(self) -> Error {
         Error::NamespaceNotFound { namespace: format!("#{}", self.0) }

@@ -131,7 +131,8 @@ impl Requests {
             let put = put(place.0, name, version, account.content());
             let mut operations = vec![put];
             if rng.chance(1, 2) {
-                operations.push(send(place.0, *rng.pick(&QUEUES), number));
+                let queue: &str = rng.pick::<&str>(&QUEUES);
+                operations.push(send(place.0, queue, number));
             }
             parts.push(TransactionOp { namespace: place.0, key: key.clone(), digest: number, operations });
         }

@@ -11,7 +11,7 @@ use sluice_node::across::driver::Outcome;
 use sluice_node::shard::request::{Answer, Read, Request, ShardView};
 use tokio::sync::oneshot;
 
-use super::calls::{Call, Client, Waiting, propose};
+use super::calls::{Answered, Asker, Call, Client, Waiting, propose};
 use super::{ClusterWorld, SECOND_US};
 use crate::across::driving::{Driving, Found, outcome};
 use crate::across::requests::{ACCOUNTS, Place, Requests, look, touch};
@@ -22,17 +22,6 @@ use crate::workload::Op;
 
 /// Upper limit of requests that are driven at a time.
 const DRIVEN_MAX: usize = 4;
-
-/// Proposer of a record.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Asker {
-    /// The driver with this number, for the record in this place.
-    Driver(u64, usize),
-    /// The leader on this node.
-    Leader(usize),
-    /// One who writes an account in between.
-    Other,
-}
 
 /// A driver, which is on a node.
 #[derive(Debug)]
@@ -109,8 +98,18 @@ impl Across {
         }
     }
 
+    /// Takes in the answer to a record, or what was found of a key.
+    pub(super) fn hears(&mut self, call: &Call, answer: Answered) -> Checked {
+        match (call, answer) {
+            (Call::Record(asker, _), Answered::Record(answer)) => self.told(*asker, led_outcome(&answer)),
+            (Call::LookUp(number, _), Answered::Found(found)) => self.looked_up(*number, found),
+            _ => return Err("an answer to another call".to_owned()),
+        }
+        Ok(())
+    }
+
     /// Goes on with what was found of a key.
-    pub(super) fn looked_up(&mut self, number: u64, found: Found) {
+    fn looked_up(&mut self, number: u64, found: Found) {
         if let Some(Driver { driving, .. }) = self.driven.get_mut(&number) {
             driving.looked_up(found);
             self.tells(number);
@@ -119,7 +118,7 @@ impl Across {
 }
 
 /// The outcome that an answer tells; `None`: its node does not lead.
-pub(super) fn led_outcome(answer: &Answer) -> Option<Outcome> {
+fn led_outcome(answer: &Answer) -> Option<Outcome> {
     let is_led = !matches!(answer.result, Err(Error::NotLeader { .. } | Error::NoLeader {}));
     is_led.then(|| outcome(answer))
 }

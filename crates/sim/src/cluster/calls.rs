@@ -19,7 +19,6 @@ use sluice_node::shard::request::{
 };
 use tokio::sync::oneshot::{self, Receiver, error::TryRecvError};
 
-use super::across::Asker;
 use super::documents::{DocumentCall, Told};
 use super::returns::Worker;
 use crate::across::driving::Found;
@@ -74,6 +73,17 @@ pub(super) enum LockCall {
 }
 
 type Replied<T> = Receiver<Result<T, Error>>;
+
+/// Proposer of a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Asker {
+    /// The driver with this number, for the record in this place.
+    Driver(u64, usize),
+    /// The leader on this node.
+    Leader(usize),
+    /// One who writes an account in between.
+    Other,
+}
 
 /// A call, with what has to be known when it is answered.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use sluice_journal::{BlobError, BlobRead};
 use sluice_node::shard::channel::Handed;
 use sluice_node::shard::request::Given;
 
-use super::across::{Across, led_outcome};
+use super::across::Across;
 use super::agreeing::Agreeing;
 use super::calls::{Answered, Call, Figures, Message, QUEUE, Waiting};
 use super::damage::Awaited;
@@ -222,15 +222,7 @@ impl Judge {
             (Call::Write(call, _) | Call::Read(call, _), Answered::Document(result)) => {
                 self.hears_of_document(call, result, begun_us, now_us)
             }
-            (Call::Record(asker, _), Answered::Record(answer)) => {
-                self.across.told(asker, led_outcome(&answer));
-                Ok(())
-            }
-            (Call::LookUp(number, _), Answered::Found(found)) => {
-                self.across.looked_up(number, found);
-                Ok(())
-            }
-            _ => Err("an answer to another call".to_owned()),
+            (call, answer) => self.across.hears(&call, answer),
         }
     }
 

@@ -111,7 +111,7 @@ fn account(
 ) -> Result<(u64, Account), String> {
     look(history.witness(), (namespace, key), |blob: BlobRef| match history.sent(blob)? {
         SentBlob::Message { payload, .. } => Some(payload.to_vec()),
-        SentBlob::Text(_) => None,
+        SentBlob::Text(_) | SentBlob::Bytes(_) => None,
     })
 }
 

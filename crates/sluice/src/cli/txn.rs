@@ -10,7 +10,7 @@ use sluice_client::{Committed, OperationResult, StageResult, StagedDocument};
 
 use super::confirm::Confirmation;
 use super::connect::ServerFlags;
-use super::format::size;
+
 use super::txn_resolve::{self, ResolveArgs};
 use super::{CliError, Out, Result, bounded, duration, txn_open};
 use crate::connect::{TRANSACTION, WORK_TRANSACTION};
@@ -84,8 +84,8 @@ pub(crate) struct CommitArgs {
     /// A repeat with the same key within the server's window does nothing and prints the first outcome.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Commit all that is staged in this open transaction. A repeat prints the first outcome. [default without
-    /// FILE and key: that of SLUICE_TRANSACTION, if it is set]
+    /// Commit all that is staged in this open transaction. A repeat prints the first outcome. [default
+    /// without FILE and key: that of SLUICE_TRANSACTION, if it is set]
     #[arg(long, value_name = "ID", conflicts_with_all = ["file", "idempotency_key"])]
     transaction: Option<String>,
     #[command(flatten)]

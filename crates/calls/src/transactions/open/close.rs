@@ -16,7 +16,7 @@ use sluice_node::Refused;
 use tokio::sync::OwnedMutexGuard;
 
 use super::super::{Committed, Given, Operation, clear, command};
-use super::{allow_some, give_back, lock_open};
+use super::{give_back, lock_open};
 use crate::access::Right;
 use crate::codes::find;
 use crate::digest::request_digest;
@@ -46,7 +46,7 @@ pub enum Close {
 /// # Errors
 /// `transaction_lost`.
 pub async fn close(permit: &Permit<'_>) -> Result<Close, CallError> {
-    allow_some(permit)?;
+    permit.allow_some_work()?;
     match lock_open(permit, permit.name()).await {
         Ok((open, held)) => Ok(Close::Open(Closing { open, held })),
         Err(error) => {
@@ -155,7 +155,7 @@ impl Closing {
                     next += 1;
                     command(namespace, &requested[next - 1], next - 1, &given, None)?
                 }
-                // One that the transaction has created and deleted again is checked with those that were read.
+                // One that it has created and deleted again is checked with those that were read.
                 Place::Document(key) if staged.is_changed(key) => match documents.remove(key.as_str()) {
                     Some(command) => command,
                     None => continue,

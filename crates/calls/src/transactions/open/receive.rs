@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sluice_engine::limits::TRANSACTION_OPERATIONS_MAX;
 
-use super::{Begun, allow_some, led, lock_open};
+use super::{Begun, led, lock_open};
 use crate::error::CallError;
 use crate::hot::receive::{Receive, done};
 use crate::hot::{Cleared, Delivered};
@@ -46,7 +46,7 @@ pub async fn receive(
     receive: Receive<'_>,
     waiting: Option<Standing>,
 ) -> Result<Received, CallError> {
-    allow_some(cleared.permit())?;
+    cleared.permit().allow_some_work()?;
     match enlisting {
         Enlisting::In(id) => {
             let messages = receive_in(cleared, id, receive, waiting).await?;

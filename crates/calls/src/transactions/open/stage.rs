@@ -148,8 +148,8 @@ impl Staging<'_, '_> {
         Ok(StageResult::default())
     }
 
-    /// Refuses what is wrong by itself, and a message that waits for others than those before it. Returns what
-    /// the operation names.
+    /// Refuses what is wrong by itself, and a message that waits for others than those before it. Returns
+    /// what the operation names.
     fn check_alone(&self, operation: &Operation<'_>) -> Result<Vec<Name>, CallError> {
         let given = Given::read(self.permit, std::slice::from_ref(operation))?;
         let command = command(self.namespace, operation, 0, &given, None)?;

@@ -6,12 +6,11 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 use sluice_engine::Error;
 use sluice_engine::command::Command;
-use sluice_engine::id::NamespaceId;
 use sluice_engine::limits::{LOCK_TAKE_MS, LOCK_WAIT_MS_MAX};
 use sluice_engine::locks::{LockGrant, LockNotice, LockTicket};
 use sluice_engine::outcome::Reply;
 
-use super::proposals::Pending;
+use super::proposals::{Pending, Taking};
 use crate::clock::Clock;
 use crate::shard::Shard;
 use crate::shard::request::{Acquiring, FoundDocument, Granted};
@@ -32,16 +31,6 @@ struct Wait {
     until_us: u64,
     /// Monotonic time at which its claim is said to wait on, in microseconds; `None`: its end is near.
     renew_us: Option<u64>,
-}
-
-/// A caller whose claim was granted: a record takes the grant.
-#[derive(Debug)]
-pub(super) struct Taking {
-    pub(super) acquiring: Acquiring,
-    /// Number of times that the claim had been asked for.
-    calls: u16,
-    /// Locks whose watchers are told when the grant is taken.
-    changed: Vec<(NamespaceId, String)>,
 }
 
 /// All callers that wait for locks, by their claims.

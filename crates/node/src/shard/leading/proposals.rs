@@ -5,12 +5,11 @@
 
 use std::collections::VecDeque;
 
-use sluice_engine::Error;
 use sluice_engine::command::Command;
+use sluice_engine::{Error, NamespaceId};
 use sluice_journal::{Batch, Class, Refused};
 use sluice_replica::{BATCH_BYTES_MAX, GROUP_BYTES, UNCOMMITTED_BYTES_MAX};
 
-use super::lock_waits::Taking;
 use super::waiting_pulls::{Claims, WaitingPull};
 use crate::clock::Clock;
 use crate::plant::{self, Plant};
@@ -28,6 +27,16 @@ const IN_FLIGHT_BYTES: usize = (UNCOMMITTED_BYTES_MAX - BATCH_BYTES_MAX) as usiz
 const RETRY_US: u64 = 100_000;
 /// Wait suggested to callers while too much is not committed, in milliseconds.
 const RETRY_AFTER_MS: u64 = 100;
+
+/// A caller whose claim was granted: a record takes the grant.
+#[derive(Debug)]
+pub(super) struct Taking {
+    pub(super) acquiring: Acquiring,
+    /// Number of times that the claim had been asked for.
+    pub(super) calls: u16,
+    /// Locks whose watchers are told when the grant is taken.
+    pub(super) changed: Vec<(NamespaceId, String)>,
+}
 
 /// The caller that waits for a record to be committed and applied.
 #[derive(Debug)]
