@@ -131,7 +131,8 @@ mod tests {
             request_digest: 0,
             operations,
         };
-        let others = [of(other, &[Command::LockAcquire(claim)])];
+        let claims = [Command::LockAcquire(claim)];
+        let others = [of(other, &claims)];
         node.commit_across(of(NamespaceId::DEFAULT, &[]), &others).await.is_ok()
     }
 

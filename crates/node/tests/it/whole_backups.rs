@@ -16,7 +16,7 @@ use sluice_node::{Asking, ClusterOptions, Link, Node, Options, Transport};
 use sluice_replica::{Envelope, NodeId, StateMessage};
 
 use crate::cluster::{InMemory, Nodes, cluster, leader_of, stop, three_through};
-use crate::in_doubt::putting;
+use crate::resolving::putting;
 use crate::support::options;
 
 /// Time by which the last node's copy of shard 0 is behind.
