@@ -32,16 +32,21 @@ impl Proposal {
     /// Encodes a command on the caller's thread.
     pub fn new(command: &Command<'_>, reply: ReplyTo) -> Proposal {
         let record = record_of(command);
-        let removes_queues = matches!(command, Command::QueueDelete { .. } | Command::NamespaceDelete { .. });
-        let relieves = matches!(
-            command,
-            Command::Settle { .. }
-                | Command::Extend { .. }
-                | Command::Resume { .. }
-                | Command::Detach { .. }
-                | Command::LockRenew { .. }
-                | Command::LockRelease { .. }
-        ) || matches!(command, Command::Transaction(whole) if whole.operations.iter().any(relieves));
+        // A queue that was made for messages which are not sent is deleted with them.
+        let finishes = matches!(command, Command::TransactionFinish { .. } | Command::TransactionAsk { .. });
+        let removes_queues =
+            finishes || matches!(command, Command::QueueDelete { .. } | Command::NamespaceDelete { .. });
+        let relieves = finishes
+            || matches!(
+                command,
+                Command::Settle { .. }
+                    | Command::Extend { .. }
+                    | Command::Resume { .. }
+                    | Command::Detach { .. }
+                    | Command::LockRenew { .. }
+                    | Command::LockRelease { .. }
+            )
+            || matches!(command, Command::Transaction(whole) if whole.operations.iter().any(relieves));
         Proposal { record, class: class_of(command), reply, removes_queues, relieves }
     }
 
