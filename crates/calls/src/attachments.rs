@@ -384,7 +384,7 @@ pub struct Attachment {
     /// SHA-256 of its bytes, in hexadecimal digits.
     sha256: String,
     /// Media type, if one was given.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     content_type: String,
 }
 

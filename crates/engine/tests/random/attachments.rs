@@ -150,15 +150,18 @@ impl Attachments {
         let upload = self.uploads.get(&(commit.namespace, commit.upload));
         let upload = upload.filter(|upload| (&*upload.key, &*upload.name) == (commit.key, commit.name));
         if let Some(error) = &out.error {
+            // A repeated commit is refused by the bytes that were committed.
+            let committed = found.filter(|found| found.upload == commit.upload).map(|found| &found.content);
+            let content = committed.or(upload.map(|upload| &upload.content));
             let is_right = match error {
                 Error::UploadNotFound { .. } => upload.is_none(),
                 Error::DocumentNotFound { .. } => !documents.is_live(commit.namespace, commit.key),
                 Error::UploadIncomplete { bytes, .. } => {
-                    upload.is_some_and(|upload| upload.content.bytes.len() as u64 == *bytes)
+                    content.is_some_and(|content| content.bytes.len() as u64 == *bytes)
                         && commit.bytes != Some(*bytes)
                 }
                 Error::DigestMismatch { .. } => {
-                    upload.is_some_and(|upload| commit.sha256 != Some(digest(&upload.content.bytes)))
+                    content.is_some_and(|content| commit.sha256 != Some(digest(&content.bytes)))
                 }
                 _ => is_refused(&commit.when, found, error),
             };

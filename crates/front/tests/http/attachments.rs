@@ -36,7 +36,7 @@ async fn downloads_have_their_chunks_of_the_memory_of_answers() {
     with_document(&server).await;
     assert_eq!(server.call_with("PUT", RAW, &[], &vec![b'x'; 2 * CHUNK]).await.status, 201);
     let whole = server.get(RAW).await;
-    assert_eq!((whole.status, whole.code()), (429, "overloaded".to_owned()));
+    assert_eq!((whole.status, whole.code()), (413, "batch_too_large".to_owned()));
     let part = server.call_with("GET", RAW, &[("range", "bytes=5-104")], b"").await;
     assert_eq!((part.status, part.body.len()), (206, 100));
     let head = server.call_with("HEAD", RAW, &[("range", "bytes=5-104")], b"").await;

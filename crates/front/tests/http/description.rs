@@ -6,6 +6,9 @@ use crate::client::Answer;
 use crate::schema::{reference, validate};
 use crate::support::Server;
 
+/// Id of a transaction over several namespaces that there is not.
+const NO_TRANSACTION: &str = "00000000000000000000";
+
 #[tokio::test]
 async fn the_description_is_served_and_its_examples_follow_their_schemas() {
     let server = Server::start().await;
@@ -185,7 +188,7 @@ async fn examples_of_requests_are_taken() {
                 body.replace(shown[name].as_str().unwrap(), held[name].as_str().unwrap())
             });
             let path = path.replace("{queue}", "q").replace("{namespace}", "n").replace("{id}", &id);
-            let path = path.replace(['{', '}'], "");
+            let path = path.replace("{transaction}", NO_TRANSACTION).replace(['{', '}'], "");
             let answer = server.call(&method.to_uppercase(), &path, &body).await;
             // A request that names what is not there was read nonetheless.
             let is_taken = answer.status < 300 || matches!(answer.status, 404 | 409);

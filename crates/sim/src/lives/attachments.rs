@@ -166,7 +166,9 @@ impl Attachments {
         let id = (commit.namespace, commit.upload);
         let upload = self.uploads.get(&id);
         let upload = upload.filter(|upload| (&*upload.key, &*upload.name) == (commit.key, commit.name));
-        let bytes = upload.map(|upload| bytes_of(&upload.chunks));
+        // A repeated commit is refused by the bytes that were committed.
+        let committed = found.filter(|found| found.upload == commit.upload).map(|found| &found.chunks);
+        let bytes = committed.or(upload.map(|upload| &upload.chunks)).map(|chunks| bytes_of(chunks));
         if let Some(error) = &record.outcome.error {
             let is_right = match error {
                 Error::UploadNotFound { .. } => upload.is_none(),

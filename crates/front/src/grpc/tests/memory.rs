@@ -52,7 +52,7 @@ async fn an_answer_that_only_shows_something_needs_memory_for_it() {
     }
     client.call("Queues/List", json!({"limit": 10})).await.unwrap();
     let (code, ..) = client.call("Queues/List", json!({"limit": 100})).await.unwrap_err();
-    assert_eq!(code, "overloaded");
+    assert_eq!(code, "batch_too_large");
 }
 
 #[tokio::test]
