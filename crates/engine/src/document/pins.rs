@@ -60,7 +60,7 @@ impl Pins {
         self.keys.len() as u64
     }
 
-    /// Number of the terms that are reserved for indexes which were declared since keys were pinned.
+    /// Number of the terms that are reserved for indexes which were declared, or filled, since keys were pinned.
     pub(crate) fn terms(&self) -> u32 {
         self.keys.values().map(|pin| pin.terms).sum()
     }
@@ -68,6 +68,14 @@ impl Pins {
     /// Number of the keys of a namespace.
     pub(crate) fn count_in(&self, namespace: NamespaceSlot) -> u32 {
         self.keys.keys().filter(|(of, _)| *of == namespace).count() as u32
+    }
+
+    /// Reserves terms for a key that has so many less since it was pinned.
+    pub(crate) fn reserve_lost_terms(&mut self, namespace: NamespaceSlot, key: &str, terms: u32) {
+        if let Some(pin) = self.keys.get_mut(&(namespace, Box::from(key))) {
+            pin.terms += terms;
+            self.reserved.terms += terms;
+        }
     }
 
     /// Reserves a term for each key of a namespace, in which an index is declared.

@@ -54,10 +54,8 @@ impl DocumentModule {
         (namespace, found): (NamespaceSlot, Option<DocumentSlot>),
         terms: TermsByIndex<'_>,
     ) -> u32 {
-        let first = found.map_or(Slot::NIL, |slot| self.documents.slots.get(slot).entries);
         let more = |place: &u16| {
-            let is_there = |entry: &EntrySlot| self.indexes.entries.get(*entry).index == *place;
-            let before = self.indexes.chain(first).filter(is_there).count();
+            let before = found.map_or(0, |slot| self.terms_in(slot, *place));
             let after = terms.of(self.indexes.at(*place).number).map_or(1, |terms| terms.len());
             after.saturating_sub(before) as u32
         };
@@ -78,14 +76,14 @@ impl DocumentModule {
         let namespace = core.find_namespace(fill.namespace)?;
         let Some(place) = self.indexes.find(namespace, fill.index) else { return Ok(()) };
         let more = |document: FilledRecord<'_>| {
-            let slot = self.filled(namespace, &document)?;
-            let chain = self.indexes.chain(self.documents.slots.get(slot).entries);
-            let before = chain.filter(|entry| self.indexes.entries.get(*entry).index == place).count();
+            let before = self.terms_in(self.filled(namespace, &document)?, place);
             Some(document.terms.len().saturating_sub(before) as u32)
         };
         self.admit_terms(fill.documents().filter_map(more).sum())?;
         for document in fill.documents() {
             let Some(slot) = self.filled(namespace, &document) else { continue };
+            let lost = self.terms_in(slot, place).saturating_sub(document.terms.len());
+            self.pins.reserve_lost_terms(namespace, document.key, lost as u32);
             self.change_entries(slot, |indexes, first| {
                 indexes.remove(first, Some(place));
                 document.terms.iter().for_each(|term| indexes.add(first, slot, place, term));
@@ -100,6 +98,12 @@ impl DocumentModule {
             index.until = String::new();
         }
         Ok(())
+    }
+
+    /// Number of the terms of a document in an index.
+    fn terms_in(&self, document: DocumentSlot, place: u16) -> usize {
+        let chain = self.indexes.chain(self.documents.slots.get(document).entries);
+        chain.filter(|entry| self.indexes.entries.get(*entry).index == place).count()
     }
 
     /// The document that gets terms, unless it has changed since they were made.
