@@ -27,7 +27,7 @@ def test_who_leaves_in_the_moment_of_its_grant_leaves_nothing(server):
         until(lambda: listed(server) == [], f"nothing is left, in round {at}")
 
 
-@pytest.mark.parametrize("behind", [b"GET /v1/", b"GET /v1/locks/a HTTP/1.1\r\nhost: a\r\n\r\n" * 200])
+@pytest.mark.parametrize("behind", [b"GET /v1/", b"GET /v1/locks/a HTTP/1.1\r\nhost: localhost\r\n\r\n" * 200])
 def test_who_leaves_is_seen_whatever_else_it_has_asked_for(server, behind):
     holder = acquire(server, "k")
     waiting = asked(server, "k", owner="gone")
@@ -54,7 +54,7 @@ def test_a_wait_ends_with_its_namespace(server):
 def test_requests_that_are_sent_together_are_answered_in_turn(server):
     holder = acquire(server, "k")
     waiting = asked(server, "k", owner="next")
-    heads = b"".join(b"GET /v1/locks/%d HTTP/1.1\r\nhost: a\r\n\r\n" % at for at in range(3000))
+    heads = b"".join(b"GET /v1/locks/%d HTTP/1.1\r\nhost: localhost\r\n\r\n" % at for at in range(3000))
     sending = threading.Thread(target=waiting.connection.sock.sendall, args=[heads])
     sending.start()
     release(server, holder)

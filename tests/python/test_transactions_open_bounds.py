@@ -21,10 +21,10 @@ def test_many_reads_of_one_call_have_memory_together(server):
     server.request("PUT", f"{of('large')}/raw", content, JSON)
     work, before = begin(server), peak_mib(server)
     told = work.refused(*[getting("large")] * 1_000)
-    assert (told["status"], told["code"]) == (429, "overloaded")
+    assert (told["status"], told["code"]) == (413, "batch_too_large")
     # What comes after a read has memory besides it.
     told = work.refused(*[operation for _ in range(500) for operation in (getting("large"), adding("large", 1, "/n"))])
-    assert (told["status"], told["code"]) == (429, "overloaded")
+    assert (told["status"], told["code"]) == (413, "batch_too_large")
     assert peak_mib(server) - before < 400
     [result] = work.stage(getting("large"))
     assert len(result["document"]["content"]) == len(content)
@@ -34,7 +34,7 @@ def test_reads_of_what_is_staged_have_memory_too(server):
     work = begin(server)
     work.stage(putting("large", "x" * (2 << 20)))
     before = peak_mib(server)
-    assert work.refused(*[getting("large")] * 1_000)["code"] == "overloaded"
+    assert work.refused(*[getting("large")] * 1_000)["code"] == "batch_too_large"
     assert peak_mib(server) - before < 400
     work.commit()
 
