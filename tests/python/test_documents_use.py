@@ -138,7 +138,8 @@ def test_the_command_line_reads_no_more_than_may_be_sent(server):
     for source in ("large", "/dev/zero"):
         wrong = server.sluice("doc", "put", "k", source)
         assert wrong.returncode == 2 and f"{source} has more than 4.0 MiB" in wrong.stderr
-    for verb in (["send", "q", "--file"], ["doc", "query", "--where"], ["policy", "set"], ["cert", "show"], ["txn", "commit"]):
+    verbs = (["send", "q", "--file"], ["doc", "query", "--where"], ["policy", "set"], ["cert", "show"])
+    for verb in (*verbs, ["txn", "commit"]):
         wrong = server.sluice(*verb, "/dev/zero")
         assert wrong.returncode == 2 and "/dev/zero has more than 96.0 MiB" in wrong.stderr, verb
     (server.directory / "most").write_bytes(b"x" * (4 << 20))

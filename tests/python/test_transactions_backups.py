@@ -5,6 +5,7 @@ import shutil
 import threading
 import time
 
+from conftest import until
 from test_cluster_across import Three
 from test_cluster_join import machines  # noqa: F401
 from test_transactions_across import Accounts, Bank, Sharded, asking, moving, server  # noqa: F401
@@ -17,6 +18,7 @@ def test_a_backup_of_a_server_has_all_of_a_transaction_or_nothing(server, tmp_pa
     def backups():
         for at in range(4):
             time.sleep(random.random())
+            until(lambda: bank.moved, "something was moved: its queues are there")
             moved.append(set(bank.moved))
             done = server.sluice("backup", f"copy{at}")
             assert done.returncode == 0, done.stderr
@@ -42,6 +44,7 @@ class Copies:
 
     def back_up(self, node) -> str:
         """The error; empty: it is made."""
+        until(lambda: self.bank.moved, "something was moved: its queues are there")
         before, name = set(self.bank.moved), f"copy{len(self.made)}"
         done = node.run("backup", name)
         if done.returncode != 0:

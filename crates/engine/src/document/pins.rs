@@ -60,7 +60,8 @@ impl Pins {
         self.keys.len() as u64
     }
 
-    /// Number of the terms that are reserved for indexes which were declared, or filled, since keys were pinned.
+    /// Number of the terms that are reserved for indexes which were declared, or filled, since keys were
+    /// pinned.
     pub(crate) fn terms(&self) -> u32 {
         self.keys.values().map(|pin| pin.terms).sum()
     }
