@@ -1,8 +1,10 @@
 """`sluice attach`: connections that break, parts that are gone on with, transactions, and what uploads leave."""
 
+import os
 import pathlib
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from conftest import Server, until
 from documents import of, put
@@ -103,6 +105,22 @@ def test_get_goes_on_behind_what_is_there(server, tmp_path):
     (tmp_path / "copy.1.part").write_bytes(b"other bytes")
     assert "going on" not in server.sluice("attach", "get", "k", "f", "-o", "copy").stderr
     assert parts(tmp_path) == ["copy.1.part"] and (tmp_path / "copy").read_bytes() == content
+
+
+def test_get_writes_through_what_is_no_file(server, tmp_path):
+    content = some_bytes(2 * MIB)
+    put(server, "k", "x")
+    assert Answer(server, "PUT", raw("k", "f"), content).status == 201
+    (tmp_path / "file").write_bytes(b"the one before")
+    (tmp_path / "link").symlink_to("file")
+    assert server.sluice("attach", "get", "k", "f", "-o", "link").returncode == 0
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_bytes() == content
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor() as threads:
+        reading = threads.submit((tmp_path / "pipe").read_bytes)
+        done = server.sluice("attach", "get", "k", "f", "-o", "pipe")
+        assert (done.returncode, done.stdout) == (0, "") and reading.result() == content
+    assert (tmp_path / "pipe").is_fifo() and parts(tmp_path) == []
 
 
 def test_what_has_come_stays_when_the_server_goes(server, tmp_path):

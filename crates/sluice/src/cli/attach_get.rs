@@ -25,7 +25,8 @@ pub(crate) struct GetArgs {
     key: String,
     /// Name of the attachment.
     name: String,
-    /// File to write; it is replaced when all bytes have come [default: stdout].
+    /// File to write; it is replaced when all bytes have come. A device, pipe or link is written as the bytes
+    /// come [default: stdout].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -34,6 +35,12 @@ pub(crate) struct GetArgs {
 
 pub(super) async fn run(args: &GetArgs, out: Out) -> Result<()> {
     let connection = args.server.connect()?;
+    if let Some(path) = args.output.as_deref().filter(|path| is_written_through(path)) {
+        let mut file = File::create(path).map_err(|e| CliError::unwritable(path, &e))?;
+        let mut downloading = begin(&connection, args).await?;
+        let unwritable = |e: io::Error| CliError::unwritable(path, &e);
+        return receive(&connection, &mut downloading, 0, &mut file, unwritable, out).await;
+    }
     if let Some(path) = &args.output {
         let attachment = to_file(&connection, args, path, out).await?;
         return out.show(&attachment, |attachment| {
@@ -46,6 +53,11 @@ pub(super) async fn run(args: &GetArgs, out: Out) -> Result<()> {
     }
     let mut downloading = begin(&connection, args).await?;
     receive(&connection, &mut downloading, 0, &mut io::stdout(), |e| CliError::output(&e), out).await
+}
+
+/// True for a device, a pipe or a link, which stays what it is: nothing takes its place.
+fn is_written_through(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| !found.is_file())
 }
 
 async fn begin(connection: &Connection, args: &GetArgs) -> Result<Downloading> {
