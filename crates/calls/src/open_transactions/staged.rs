@@ -27,8 +27,6 @@ pub(crate) struct Staged {
     pub(crate) documents: BTreeMap<String, Seen>,
     /// The messages that it has received, as the receives have given them.
     enlisted: Vec<Arc<Enlisted>>,
-    /// Receipts that staged operations settle.
-    settled: BTreeSet<Receipt>,
     /// Names in operations of requests, which no other one may name.
     named: BTreeSet<Name>,
 }
@@ -148,12 +146,7 @@ impl Staged {
     /// operation.
     pub(crate) fn acks(&self) -> impl Iterator<Item = Receipt> + '_ {
         let receipts = self.enlisted.iter().flat_map(|enlisted| enlisted.receipts());
-        receipts.filter(|receipt| !self.settled.contains(receipt)).copied()
-    }
-
-    /// Notes that a staged operation settles a delivery.
-    pub(crate) fn settle(&mut self, receipt: Receipt) {
-        self.settled.insert(receipt);
+        receipts.copied().filter(|receipt| !self.named.contains(&Name::delivery(*receipt)))
     }
 
     /// Memory of all of it, in bytes.

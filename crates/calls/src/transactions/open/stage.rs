@@ -134,9 +134,6 @@ impl Staging<'_, '_> {
                 let names = self.check_alone(operation).map_err(|error| error.at_place(|_| at))?;
                 names.into_iter().try_for_each(|name| self.staged.name(name))?;
                 self.staged.stage(at, shown(operation));
-                if let Operation::Settle(item) = operation {
-                    self.staged.settle(item.receipt);
-                }
                 self.is_request_kept = true;
             }
             Operation::Get(get) => return self.get(key_of(get.key.as_ref())?).await,
