@@ -180,6 +180,7 @@ impl Tokens {
         }
     }
 
+    /// The same of a token that is not of the current epoch.
     #[cold]
     fn earlier_epoch(&self, token: u64) -> Option<(u64, u64, u64)> {
         let at = self.epochs.iter().rposition(|&(begin, _)| begin < token)?;

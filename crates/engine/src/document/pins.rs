@@ -26,7 +26,7 @@ pub(crate) struct Pins {
 struct Pin {
     /// When its document would end, in microseconds since the Unix epoch; 0: it stays, or there is none.
     due_us: u64,
-    /// Terms that are reserved for indexes which were declared since.
+    /// Terms that are reserved for indexes which were declared, or filled, since.
     terms: u32,
 }
 
@@ -71,7 +71,7 @@ impl Pins {
         self.keys.keys().filter(|(of, _)| *of == namespace).count() as u32
     }
 
-    /// Reserves terms for a key that has so many less since it was pinned.
+    /// Reserves terms for a key, if it is pinned, whose document has lost so many.
     pub(crate) fn reserve_lost_terms(&mut self, namespace: NamespaceSlot, key: &str, terms: u32) {
         if let Some(pin) = self.keys.get_mut(&(namespace, Box::from(key))) {
             pin.terms += terms;

@@ -83,7 +83,9 @@ impl DocumentModule {
         for document in fill.documents() {
             let Some(slot) = self.filled(namespace, &document) else { continue };
             let lost = self.terms_in(slot, place).saturating_sub(document.terms.len());
-            self.pins.reserve_lost_terms(namespace, document.key, lost as u32);
+            if lost > 0 {
+                self.pins.reserve_lost_terms(namespace, document.key, lost as u32);
+            }
             self.change_entries(slot, |indexes, first| {
                 indexes.remove(first, Some(place));
                 document.terms.iter().for_each(|term| indexes.add(first, slot, place, term));
