@@ -1,6 +1,8 @@
 //! The table of calls with one request and one answer: the operations with their requests' types, and the one
 //! place in which every protocol runs them.
 
+use std::pin::Pin;
+
 use schemars::SchemaGenerator;
 use sluice_engine::Error;
 
@@ -69,8 +71,17 @@ fn none_of_these(operation: Operation) -> Error {
 
 async fn one<R: Unary, C: Codec>(permit: &Permit<'_>, codec: &mut C) -> Result<C::Output, CallError> {
     let request: R = codec.read()?;
-    let done = request.run(permit).await.map_err(|error| error.naming(permit.namespace_name()))?;
+    let done = boxed(request, permit).await.map_err(|error| error.naming(permit.namespace_name()))?;
     codec.write(&done)
+}
+
+/// The run of a call.
+type Run<'p, A> = Pin<Box<dyn Future<Output = Result<Done<A>, CallError>> + Send + 'p>>;
+
+/// Runs a call behind a pointer: it is compiled once for all protocols, and what waits for it is not as large
+/// as the largest of all calls.
+fn boxed<'p, R: Unary + 'p>(request: R, permit: &'p Permit<'_>) -> Run<'p, R::Answer> {
+    Box::pin(request.run(permit))
 }
 
 unary_operations!(unary);

@@ -54,6 +54,7 @@ mod txn_open;
 mod txn_resolve;
 
 use std::future::Future;
+use std::pin::Pin;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -272,6 +273,11 @@ fn run(cli: Cli) -> Result<u8> {
 
 /// Runs a verb that talks to a server.
 fn talk(verb: impl Future<Output = Result<u8>>) -> Result<u8> {
+    block_on(Box::pin(verb))
+}
+
+/// The one runtime of all verbs: compiled for each of them, it would be a megabyte of the program.
+fn block_on(verb: Pin<Box<dyn Future<Output = Result<u8>> + '_>>) -> Result<u8> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
