@@ -56,6 +56,20 @@ def unshare_is_missing() -> str:
     return f"nothing may be mounted here: {tried.stderr.strip()}" if tried.returncode else ""
 
 
+FAKETIME = next(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+needs_faketime = pytest.mark.skipif(FAKETIME is None, reason="libfaketime is not installed")
+
+
+def wrong_clock(offset: str) -> dict[str, str]:
+    """Environment of a process whose wall clock is wrong by an offset like `+2d`; its monotonic one is right."""
+    return {
+        "LD_PRELOAD": str(FAKETIME),
+        "FAKETIME": offset,
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "DONT_FAKE_MONOTONIC": "1",
+    }
+
+
 class Process:
     """A server's process with a directory of its own, to be stopped, killed and started again."""
 

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import Process, Server, until
+from conftest import Process, Server, needs_faketime, until, wrong_clock
 from documents import JSON, LOCKS, get, of, put
 from test_cluster_join import free_port
 from transactions import (
@@ -134,6 +134,26 @@ def assert_done(halves: Halves, results: list[dict]):
         locks = {one["key"]: one["holder_count"] for one in namespace.call("GET", LOCKS)["locks"]}
         assert locks.get("l", 0) == 0 and locks["free"] == 1, locks
         namespace.call("POST", "/v1/grants/release", {"token": own[5]["grant"]["token"]})
+
+
+@needs_faketime
+@pytest.mark.parametrize("ahead", [[""], ["b"], ["", "b"]])
+def test_a_clock_that_is_set_back_refuses_nothing(tmp_path, ahead):
+    server = Sharded(tmp_path)
+    server.call("PUT", "/v1/namespaces/b", {"shard": 1})
+    assert server.stop() == 0
+    right = dict(server.env)
+    server.env |= wrong_clock("+1h")
+    server.start()
+    for namespace in ahead:
+        put(Within(server, namespace or "default"), "k", "of a time to come")
+    assert server.stop() == 0
+    server.env = right
+    server.start()
+    commit(server, putting("k", "new"), there(putting("k", "new")))
+    commit(Within(server, "b"), putting("k", "newer"), there(putting("k", "newer"), "default"))
+    assert [get(at, "k")["content"] for at in (server, Within(server, "b"))] == ["newer"] * 2
+    assert server.stop() == 0
 
 
 def test_operations_of_two_namespaces_are_done_together(server):

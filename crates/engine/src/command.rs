@@ -400,7 +400,7 @@ pub struct TransactionPrepare<'a> {
     pub id: TransactionId,
     /// Shard of the coordinator.
     pub shard: u32,
-    /// Time from which on it cannot be decided to commit any more, in microseconds since the Unix epoch.
+    /// As of [`PreparedView::until_us`](crate::transactions::PreparedView::until_us).
     pub until_us: u64,
     /// Operations of the namespace: all but those on attachments, and messages that wait for no others.
     pub part: Transaction<'a>,

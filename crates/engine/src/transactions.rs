@@ -28,9 +28,10 @@ pub struct PreparedView {
     pub shard: u32,
     /// Namespace of the part.
     pub namespace: NamespaceId,
-    /// When it was prepared, in microseconds since the Unix epoch.
+    /// When it was prepared, in microseconds since the Unix epoch by the clock of this log.
     pub prepared_at_us: u64,
-    /// Time from which on it cannot be decided to commit any more, in microseconds since the Unix epoch.
+    /// Time from which on it cannot be decided to commit any more, in microseconds since the Unix epoch by
+    /// the clock of the coordinator's log.
     pub until_us: u64,
     /// Number of its operations.
     pub operations: u32,

@@ -3,8 +3,9 @@
 //! decision; then each prepared part is finished: done, which cannot fail, or let go of.
 //!
 //! A part that is prepared and not finished asks the coordinator's shard. From the time on that stands in the
-//! part, what is not decided never will be: no decision has to be remembered but those to commit, and these
-//! until all parts are finished.
+//! part, by the clock of the coordinator's log, what is not decided never will be: no decision has to be
+//! remembered but those to commit, and these until all parts are finished. The clocks of two logs may be far
+//! apart, so no other shard looks at that time.
 
 use std::collections::VecDeque;
 
@@ -43,9 +44,6 @@ impl Engine {
         if self.two_phase.is_prepared(record.id, part.namespace) {
             out.reply = Reply::Prepared;
             return Ok(false);
-        }
-        if record.until_us <= self.core.now_us {
-            return Err(Error::TransactionAborted {});
         }
         self.two_phase.expect_only(part)?;
         self.two_phase.admit_part(record.bytes.len())?;

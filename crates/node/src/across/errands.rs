@@ -12,6 +12,9 @@ use sluice_engine::transactions::{DecidedView, Decision, PreparedView};
 use super::driver::Outcome;
 use crate::plant::{self, Plant};
 
+/// Time after which a transaction that is not decided is aborted, in microseconds. The coordinator's log
+/// measures it, and each other one for itself before it asks: their clocks may be far apart.
+pub const DECIDED_WITHIN_US: u64 = 10_000_000;
 /// Time for which a driver is left alone with what it has decided, in microseconds.
 pub const DRIVEN_US: u64 = 2_000_000;
 
@@ -38,7 +41,7 @@ pub enum Step {
     },
     /// Ask whether it is committed.
     Ask {
-        /// Time from which on it cannot be any more, in microseconds since the Unix epoch.
+        /// As of [`PreparedView`].
         until_us: u64,
         /// Namespace of the part that waits for the answer.
         namespace: NamespaceId,
@@ -79,7 +82,7 @@ impl Errands {
     /// time of its log, in microseconds since the Unix epoch.
     pub fn new(own: u32, decided: &[DecidedView], prepared: &[PreparedView], now_us: u64) -> Errands {
         let decided = decided.iter().filter(|it| it.decided_at_us + DRIVEN_US <= now_us);
-        let prepared = prepared.iter().filter(|it| it.until_us <= now_us);
+        let prepared = prepared.iter().filter(|it| is_overdue(it, now_us));
         let jobs = decided.map(|it| Job::finish(it, own)).chain(prepared.map(Job::resolve)).collect();
         Errands { own, begun: Job(VecDeque::new()), jobs, silent: BTreeSet::new() }
     }
@@ -140,6 +143,11 @@ impl Job {
     }
 }
 
+/// True for a part whose driver had its time, by the clock of the part's log.
+pub(super) fn is_overdue(prepared: &PreparedView, now_us: u64) -> bool {
+    prepared.prepared_at_us + DECIDED_WITHIN_US <= now_us
+}
+
 /// The decision that a question was answered with.
 pub(super) fn decision(outcome: &Outcome) -> Option<Decision> {
     match outcome {
@@ -172,7 +180,8 @@ mod tests {
     }
 
     fn prepared(shard: u32) -> PreparedView {
-        let (namespace, prepared_at_us, until_us) = (NamespaceId(2), 0, 10);
+        // The coordinator's clock is far ahead.
+        let (namespace, prepared_at_us, until_us) = (NamespaceId(2), 0, 20 * DECIDED_WITHIN_US);
         PreparedView { id: ID, shard, namespace, prepared_at_us, until_us, operations: 1 }
     }
 
@@ -210,9 +219,11 @@ mod tests {
 
     #[test]
     fn a_part_is_finished_as_was_decided_and_not_before() {
-        let ask = (3, Step::Ask { until_us: 10, namespace: NamespaceId(2) });
+        let PreparedView { namespace, until_us, .. } = prepared(3);
+        let ask = (3, Step::Ask { until_us, namespace });
+        let errands = |now_us| Errands::new(OWN, &[], &[prepared(3), prepared(3)], now_us);
         let run_with = |decision: Outcome| {
-            run(Errands::new(OWN, &[], &[prepared(3), prepared(3)], 10), move |errand| match errand.step {
+            run(errands(DECIDED_WITHIN_US), move |errand| match errand.step {
                 Step::Ask { .. } => decision.clone(),
                 Step::Finish { .. } | Step::Forget => Ok((Reply::Finished { known: true }, Vec::new())),
             })
@@ -223,6 +234,6 @@ mod tests {
             assert_eq!(told(decision), [ask, (OWN, finish(2, commit)), ask, (OWN, finish(2, commit))]);
         }
         assert_eq!(run_with(Err(Error::NoLeader {}.into())), [ask]);
-        assert_eq!(run(Errands::new(OWN, &[], &[prepared(3)], 9), |_| Err(Error::NoLeader {}.into())), []);
+        assert_eq!(run(errands(DECIDED_WITHIN_US - 1), |_| Err(Error::NoLeader {}.into())), []);
     }
 }

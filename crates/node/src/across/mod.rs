@@ -27,14 +27,12 @@ use tokio::task::JoinHandle;
 
 pub use crate::across::doubt::{InDoubt, NotResolved};
 use crate::across::driver::{Next, Outcome, RefusedPart, unknown};
+use crate::across::errands::DECIDED_WITHIN_US;
 use crate::across::part::Part;
-use crate::clock::wall_us;
 use crate::handle::Node;
 use crate::random::random_number;
 use crate::transactions::Committed;
 
-/// Time after which a transaction that is not decided is aborted.
-const DECIDED_WITHIN: Duration = Duration::from_secs(10);
 /// Time for which the leader of a shard is awaited.
 const LED_WITHIN: Duration = Duration::from_secs(5);
 
@@ -66,17 +64,31 @@ impl Node {
         own: Transaction<'_>,
         others: &[Transaction<'_>],
     ) -> Result<Vec<Committed>, RefusedPart> {
-        let across = self.across(own, others)?;
+        let now_us = self.log_time_of(own.namespace).await;
+        let now_us = now_us.map_err(|error| RefusedPart { part: 0, refused: error.into() })?;
+        let across = self.across(own, others, now_us)?;
         // The caller may leave; what was begun goes on.
         let driven = tokio::spawn(across.run()).await;
         driven.unwrap_or_else(|_| Err(unknown()))
     }
 
-    fn across(&self, own: Transaction<'_>, others: &[Transaction<'_>]) -> Result<Across, RefusedPart> {
+    /// Time of the log of a namespace's shard, in microseconds since the Unix epoch: it may be far from that
+    /// of the machine, whose jumps it does not follow.
+    async fn log_time_of(&self, namespace: NamespaceId) -> Result<u64, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        self.stale().look(shard, |at| at.now_us).await
+    }
+
+    fn across(
+        &self,
+        own: Transaction<'_>,
+        others: &[Transaction<'_>],
+        now_us: u64,
+    ) -> Result<Across, RefusedPart> {
         let of_part = |part: usize| move |error: Error| RefusedPart { part, refused: error.into() };
         let placed = |namespace| self.inner.placement.shard_of(namespace).map(|shard| (namespace, shard));
         let id = TransactionId { coordinator: own.namespace, number: random_number() };
-        let until_us = wall_us() + DECIDED_WITHIN.as_micros() as u64;
+        let until_us = now_us + DECIDED_WITHIN_US;
         let placed_own = placed(own.namespace).map_err(of_part(0))?;
         let (mut participants, mut prepares) = (Vec::new(), Vec::new());
         for (at, part) in others.iter().enumerate() {

@@ -9,6 +9,7 @@ use sluice_engine::id::{BlobRef, NamespaceId};
 use sluice_engine::query::NamespaceView;
 use sluice_engine::settings::Quotas;
 use sluice_node::Committed;
+use sluice_node::across::errands::DECIDED_WITHIN_US;
 use sluice_node::shard::request::Answer;
 
 use super::World;
@@ -346,11 +347,16 @@ impl World {
 
     /// Time after which nothing that is prepared can be decided any more, in microseconds.
     fn latest_us(&self) -> u64 {
-        let prepared = self.lanes.iter().flat_map(|lane| lane.history.witness().prepared_transactions());
-        let left_us = |shard: u32, until_us: u64| {
-            until_us.saturating_sub(self.lanes[shard as usize].history.seen().now_us())
-        };
-        prepared.map(|part| left_us(part.shard, part.until_us)).max().unwrap_or(0)
+        let left_us =
+            |shard: usize, until_us: u64| until_us.saturating_sub(self.lanes[shard].history.seen().now_us());
+        let left = self.lanes.iter().enumerate().flat_map(|(shard, lane)| {
+            let prepared = lane.history.witness().prepared_transactions().into_iter();
+            prepared.map(move |part| {
+                let asks_us = part.prepared_at_us + DECIDED_WITHIN_US;
+                left_us(shard, asks_us).max(left_us(part.shard as usize, part.until_us))
+            })
+        });
+        left.max().unwrap_or(0)
     }
 
     fn judge_across(&mut self) -> Result<usize, String> {
