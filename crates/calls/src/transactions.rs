@@ -388,7 +388,7 @@ fn put_settlement(item: &SettleItem<'_>, fields: &mut Fields) {
     let (outcome, delay_ms) = match item.settlement {
         Settlement::Ack => ("ack", None),
         Settlement::Nack { delay_ms } => ("nack", delay_ms),
-        Settlement::Release { delay_ms } => ("release", Some(delay_ms)),
+        Settlement::Release { delay_ms } | Settlement::GiveBack { delay_ms } => ("release", Some(delay_ms)),
         Settlement::Reject => ("reject", None),
     };
     fields.text("outcome", Some(outcome));

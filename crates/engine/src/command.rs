@@ -551,6 +551,12 @@ pub enum Settlement {
         /// Ready after so many milliseconds; 0: at once.
         delay_ms: u64,
     },
+    /// Given back for its holder by the server: as a release, but the receipt has settled nothing, so what
+    /// the holder does with it from then on is refused.
+    GiveBack {
+        /// As of `Release`.
+        delay_ms: u64,
+    },
     /// Never to be tried again: to the dead letters.
     Reject,
 }

@@ -170,7 +170,7 @@ fn unless_damaged(
 }
 
 fn release_after(receipt: Receipt, delay_ms: u64) -> SettleItem<'static> {
-    SettleItem { settlement: Settlement::Release { delay_ms }, ..release(receipt) }
+    SettleItem { settlement: Settlement::GiveBack { delay_ms }, ..release(receipt) }
 }
 
 impl Drop for PullGuard {

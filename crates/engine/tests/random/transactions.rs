@@ -197,6 +197,7 @@ impl Run {
                 Settlement::Ack,
                 Settlement::Nack { delay_ms: None },
                 Settlement::Release { delay_ms: 3 },
+                Settlement::GiveBack { delay_ms: 3 },
                 Settlement::Reject,
             ]);
             let error = run.numbers.pick(&["", "no luck"]);

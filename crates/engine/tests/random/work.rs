@@ -45,6 +45,7 @@ impl Run {
                 1 => Settlement::Nack { delay_ms: Some(delay_ms) },
                 2 => Settlement::Release { delay_ms },
                 3 => Settlement::Reject,
+                4 => Settlement::GiveBack { delay_ms },
                 _ => Settlement::Ack,
             };
             let error = if self.numbers.one_in(3) { "it failed" } else { "" };

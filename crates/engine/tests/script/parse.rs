@@ -43,7 +43,9 @@ impl Player {
             ("send", [queue, payloads @ ..]) => self.send(line, queue, payloads),
             ("group", members) => self.group(line, members),
             ("receive", queues) => self.receive(line, queues),
-            ("ack" | "nack" | "release" | "reject" | "settle", items) => self.settle(line, items),
+            ("ack" | "nack" | "release" | "give-back" | "reject" | "settle", items) => {
+                self.settle(line, items)
+            }
             ("extend", receipts) => {
                 let lease_ms = line.number("lease_ms").unwrap_or(0);
                 let items: Vec<_> =
@@ -261,6 +263,7 @@ impl Player {
             "ack" => Settlement::Ack,
             "nack" => Settlement::Nack { delay_ms },
             "release" => Settlement::Release { delay_ms: delay_ms.unwrap_or(0) },
+            "give-back" => Settlement::GiveBack { delay_ms: delay_ms.unwrap_or(0) },
             _ => Settlement::Reject,
         };
         let result = Some(settlement).filter(|end| *end == Settlement::Ack).and(result);

@@ -51,5 +51,5 @@ pub(super) fn read_given(
 
 /// The settlement that releases a delivery at once.
 pub(crate) fn release(receipt: Receipt) -> SettleItem<'static> {
-    SettleItem { receipt, settlement: Settlement::Release { delay_ms: 0 }, error: "", result: None }
+    SettleItem { receipt, settlement: Settlement::GiveBack { delay_ms: 0 }, error: "", result: None }
 }

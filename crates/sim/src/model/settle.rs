@@ -97,7 +97,9 @@ impl Apply<'_> {
     pub(super) fn settle_one(&mut self, item: &SettleItem<'_>, result: Option<BlobRef>) -> Checked {
         let id = item.receipt.id;
         let error_len = item.error.len() as u32;
-        self.world.settled.insert(item.receipt);
+        if !matches!(item.settlement, Settlement::GiveBack { .. }) {
+            self.world.settled.insert(item.receipt);
+        }
         if self.is_cancelled(id) {
             self.remove_cancelled(id);
             return Ok(());
@@ -109,7 +111,9 @@ impl Apply<'_> {
                 self.end_attempt(id, AttemptEnd::Nacked, error_len);
                 self.retry(id, delay_ms);
             }
-            Settlement::Release { delay_ms } => self.release(id, delay_ms, error_len),
+            Settlement::Release { delay_ms } | Settlement::GiveBack { delay_ms } => {
+                self.release(id, delay_ms, error_len);
+            }
             Settlement::Reject => {
                 self.total(id, |totals| totals.rejected += 1);
                 self.end_attempt(id, AttemptEnd::Rejected, error_len);

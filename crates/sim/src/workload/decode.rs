@@ -72,17 +72,17 @@ fn fire(bytes: &mut Bytes<'_>) -> Option<ScheduleFire> {
     Some(ScheduleFire { number, instant_us, send, next_at_us: bytes.u64()? })
 }
 
-/// A release by the node of what a caller that has gone was to get.
+/// A return by the node of what a caller that has gone was to get.
 fn releases(bytes: &mut Bytes<'_>) -> Option<Op> {
     let namespace = NamespaceId(bytes.u32()?);
     let mut items = Vec::new();
     for _ in 0..bytes.u32()? {
         let receipt = Receipt { id: bytes.id()?, token: bytes.u64()?, tag: bytes.u64()? };
         let (how, error_len, delay_ms) = (bytes.u16()?, bytes.u16()?, bytes.u64()?);
-        if (how, error_len) != (3, 0) {
+        if (how, error_len) != (5, 0) {
             return None;
         }
-        items.push(Settled::plain(receipt, Settlement::Release { delay_ms }));
+        items.push(Settled::plain(receipt, Settlement::GiveBack { delay_ms }));
     }
     Some(Op::Settle { namespace, items })
 }

@@ -286,6 +286,7 @@ impl Generator {
             (1, Settlement::Nack { delay_ms: Some(700) }),
             (2, Settlement::Release { delay_ms: 0 }),
             (1, Settlement::Release { delay_ms: 400 }),
+            (1, Settlement::GiveBack { delay_ms: 0 }),
             (1, Settlement::Reject),
         ])
     }

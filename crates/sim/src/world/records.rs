@@ -9,7 +9,7 @@ use sluice_node::shard::request::Request;
 
 /// Releases deliveries of one namespace, as the node does for a caller that has gone.
 pub(super) fn give_back(mailbox: &Mailbox<Request>, receipts: impl Iterator<Item = Receipt>) {
-    let settlement = Settlement::Release { delay_ms: 0 };
+    let settlement = Settlement::GiveBack { delay_ms: 0 };
     let release = |receipt| SettleItem { receipt, settlement, error: "", result: None };
     let items: Vec<_> = receipts.map(release).collect();
     if let Some(first) = items.first() {

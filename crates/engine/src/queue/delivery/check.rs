@@ -45,7 +45,9 @@ pub(crate) fn check_settle(items: &[SettleItem<'_>], limits: &Limits) -> Result<
             }
         }
         match item.settlement {
-            Settlement::Nack { delay_ms: Some(delay_ms) } | Settlement::Release { delay_ms } => {
+            Settlement::Nack { delay_ms: Some(delay_ms) }
+            | Settlement::Release { delay_ms }
+            | Settlement::GiveBack { delay_ms } => {
                 at_most("delay_ms", delay_ms, DELAY_MS_MAX)?;
             }
             Settlement::Ack | Settlement::Nack { delay_ms: None } | Settlement::Reject => {}

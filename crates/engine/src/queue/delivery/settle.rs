@@ -33,7 +33,7 @@ impl QueueModule {
             let error = item.error.map(|(item, len)| BlobRef { index, item, len });
             let result = item.result.map(|(item, len)| BlobRef { index, item, len });
             if let Some(slot) = self.leased_slot(settle.namespace, &item.receipt, core) {
-                core.tokens.settle(item.receipt.token);
+                mark_settled(&item, core);
                 self.settle_one(slot, item.settlement, error, result, core, out);
                 out.results.push(Ok(()));
             } else {
@@ -56,7 +56,7 @@ impl QueueModule {
         let index = core.applied_index;
         if let Some(slot) = self.leased_slot(namespace, &item.receipt, core) {
             let blob = |blob: Option<(u32, u32)>| blob.map(|(item, len)| BlobRef { index, item, len });
-            core.tokens.settle(item.receipt.token);
+            mark_settled(item, core);
             self.settle_one(slot, item.settlement, blob(item.error), blob(item.result), core, out);
         } else {
             out.released.extend(item.blobs(index));
@@ -89,7 +89,7 @@ impl QueueModule {
                 self.record_attempt(slot, AttemptEnd::Nacked, error, core, out);
                 self.nack(slot, delay_ms, core, out);
             }
-            Settlement::Release { delay_ms } => {
+            Settlement::Release { delay_ms } | Settlement::GiveBack { delay_ms } => {
                 self.count_each(slot, |counters| counters.released += 1);
                 self.tell(slot, EventKind::Released, core, out);
                 self.record_attempt(slot, AttemptEnd::Released, error, core, out);
@@ -252,6 +252,14 @@ impl QueueModule {
     pub(crate) fn count_each(&mut self, slot: MessageSlot, count: impl Fn(&mut crate::query::Counters)) {
         count(&mut self.queues.get_mut(self.messages.get(slot).queue).counters);
         count(&mut self.totals);
+    }
+}
+
+/// Notes that the holder of a receipt has settled its message.
+#[inline]
+fn mark_settled(item: &SettleItemRecord, core: &mut Core) {
+    if !matches!(item.settlement, Settlement::GiveBack { .. }) {
+        core.tokens.settle(item.receipt.token);
     }
 }
 

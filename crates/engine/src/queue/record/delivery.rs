@@ -21,6 +21,7 @@ mod tag {
     pub(super) const NACK_DELAY: u8 = 2;
     pub(super) const RELEASE: u8 = 3;
     pub(super) const REJECT: u8 = 4;
+    pub(super) const GIVE_BACK: u8 = 5;
     /// Beside `ACK`: a result, whose length stands where others have their delay.
     pub(super) const HAS_RESULT: u8 = 1;
 }
@@ -92,7 +93,7 @@ pub(crate) fn decode_settle<'a>(reader: &mut Reader<'a>) -> Option<SettleRecord<
     let namespace = NamespaceId(reader.u32()?);
     let items: &[[u8; SETTLE_ITEM_BYTES]] = fixed_items(reader)?;
     let sound = |item: &[u8; SETTLE_ITEM_BYTES]| {
-        item[28] <= tag::REJECT && (item[29] == 0 || (item[29] == tag::HAS_RESULT && item[28] == tag::ACK))
+        item[28] <= tag::GIVE_BACK && (item[29] == 0 || (item[29] == tag::HAS_RESULT && item[28] == tag::ACK))
     };
     items.iter().all(sound).then_some(())?;
     Some(SettleRecord { namespace, items })
@@ -115,6 +116,7 @@ impl<'a> SettleRecord<'a> {
                 tag::NACK => Settlement::Nack { delay_ms: None },
                 tag::NACK_DELAY => Settlement::Nack { delay_ms: Some(delay_ms) },
                 tag::RELEASE => Settlement::Release { delay_ms },
+                tag::GIVE_BACK => Settlement::GiveBack { delay_ms },
                 tag::REJECT => Settlement::Reject,
                 _ => Settlement::Ack,
             };
@@ -188,6 +190,7 @@ pub(crate) fn encode_settle(
             Settlement::Nack { delay_ms: None } => (tag::NACK, 0),
             Settlement::Nack { delay_ms: Some(ms) } => (tag::NACK_DELAY, ms),
             Settlement::Release { delay_ms } => (tag::RELEASE, delay_ms),
+            Settlement::GiveBack { delay_ms } => (tag::GIVE_BACK, delay_ms),
             Settlement::Reject => (tag::REJECT, 0),
         };
         let mut fixed = [0u8; SETTLE_ITEM_BYTES];
