@@ -51,6 +51,7 @@ mod queue;
 mod record;
 mod rules;
 pub mod settings;
+mod settling;
 mod state;
 mod store;
 mod transaction;
