@@ -165,6 +165,11 @@ impl<'c> Permit<'c> {
         self.asked.namespace.unwrap_or(DEFAULT_NAMESPACE)
     }
 
+    /// The same, unless it is the default one without being named.
+    pub(crate) fn named_namespace(&self) -> Option<&'c str> {
+        self.asked.namespace
+    }
+
     /// The caller.
     pub fn caller(&self) -> &'c Caller {
         self.asker.caller

@@ -5,9 +5,9 @@ use sluice_engine::id::{ConsumerId, Receipt};
 use sluice_engine::item::Chain;
 use sluice_engine::{Error, MessageId, NamespaceId};
 use sluice_node::api::ReceiveOptions;
-use sluice_node::{Consumer, Receiving, Sending, Sent, Settling};
+use sluice_node::{Consumer, Sending, Sent, Settling};
 
-use super::receive::Receive;
+use super::receive::{Receive, Receiving};
 use crate::access::Right;
 use crate::digest::{group_digest, send_digest};
 use crate::error::CallError;
@@ -204,15 +204,9 @@ impl<'c> Cleared<'c> {
     pub fn begin_receive(&self, receive: Receive<'_>) -> Result<Receiving, Error> {
         let Receive { queues, max_messages, lease_ms, wait, consumer, room } = receive;
         let namespace = self.0.namespace_id()?;
-        self.0.node().begin_receive(&ReceiveOptions {
-            namespace,
-            queues,
-            max_messages,
-            lease_ms,
-            wait,
-            consumer,
-            room,
-        })
+        let options = ReceiveOptions { namespace, queues, max_messages, lease_ms, wait, consumer, room };
+        let name = self.0.named_namespace().filter(|_| !wait.is_zero());
+        Ok(Receiving::new(self.0.node().begin_receive(&options)?, name))
     }
 
     /// Begins to settle deliveries.

@@ -10,8 +10,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::json;
 use sluice_engine::limits::{LEASE_MS_MAX, NAME_BYTES_MAX, PRIORITY_MAX, RECEIVE_QUEUES_MAX};
+use sluice_node::Delivered;
 pub use sluice_node::api::Room;
-use sluice_node::{Delivered, Receiving};
 
 use super::{AT_MS_EXAMPLE, ID_EXAMPLE, RECEIPT_EXAMPLE};
 use crate::error::CallError;
@@ -203,6 +203,29 @@ pub struct Receive<'a> {
     pub room: Option<Arc<dyn Room>>,
 }
 
+/// A receive that has begun.
+pub struct Receiving {
+    of_node: sluice_node::Receiving,
+    /// Name of the namespace that may be deleted during the wait.
+    namespace: Option<Box<str>>,
+}
+
+impl Receiving {
+    /// A receive that waits, in the namespace with this name unless it is the default one.
+    pub(super) fn new(of_node: sluice_node::Receiving, namespace: Option<&str>) -> Receiving {
+        Receiving { of_node, namespace: namespace.map(Box::from) }
+    }
+
+    /// Waits for the messages.
+    pub(crate) async fn done(self) -> Result<Vec<Delivered>, CallError> {
+        let done = self.of_node.done().await.map_err(CallError::from);
+        done.map_err(|error| match &self.namespace {
+            Some(name) => error.naming(name),
+            None => error,
+        })
+    }
+}
+
 /// Waits for the messages of a receive. The standing of one that waits is looked at again before it is given
 /// anything; its wait ends empty when `stopping` resolves: the server stops.
 ///
@@ -213,11 +236,11 @@ pub async fn done(
     waiting: Option<Standing>,
     stopping: impl Future<Output = ()>,
 ) -> Result<Vec<Delivered>, CallError> {
-    let Some(standing) = waiting else { return Ok(receiving.done().await?) };
+    let Some(standing) = waiting else { return receiving.done().await };
     tokio::select! {
         biased;
         denied = standing.lost() => Err(denied.into()),
-        delivered = receiving.done() => Ok(delivered?),
+        delivered = receiving.done() => delivered,
         () = stopping => Ok(Vec::new()),
     }
 }

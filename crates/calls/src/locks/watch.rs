@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sluice_engine::NamespaceId;
+use sluice_engine::{Error, NamespaceId};
 use sluice_node::LockChanges;
 use tokio::time::timeout;
 
@@ -37,6 +37,8 @@ pub struct Event {
 #[derive(Debug)]
 pub struct Watch {
     namespace: NamespaceId,
+    /// Name of the namespace.
+    name: Box<str>,
     key: String,
     /// Changes of the lock; `None`: it is not known to be watched.
     changes: Option<LockChanges>,
@@ -52,7 +54,8 @@ impl Watch {
         let key = permit.name().to_owned();
         let names = || Waited::Keys([Box::from(permit.name())].into());
         let standing = permit.standing(Right::Observe, names);
-        Ok(Watch { namespace: permit.namespace_id()?, key, changes: None, standing })
+        let (namespace, name) = (permit.namespace_id()?, permit.namespace_name().into());
+        Ok(Watch { namespace, name, key, changes: None, standing })
     }
 
     /// The state of the lock: the first time as it is, then once it has changed; or nothing after a wait.
@@ -60,7 +63,7 @@ impl Watch {
     /// # Errors
     /// `namespace_not_found`; `overloaded`: too many watch locks; why the caller may not look any more.
     pub async fn next(&mut self, calls: &Calls, wait: Duration) -> Result<Event, CallError> {
-        let Watch { namespace, key, changes, standing } = self;
+        let Watch { namespace, name, key, changes, standing } = self;
         let looking = async {
             if let Some(known) = changes {
                 match timeout(wait, known.next()).await {
@@ -79,7 +82,7 @@ impl Watch {
         tokio::select! {
             biased;
             denied = standing.lost() => Err(denied.into()),
-            told = looking => told,
+            told = looking => told.map_err(|error: Error| CallError::from(error).naming(name)),
         }
     }
 }
