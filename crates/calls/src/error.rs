@@ -221,6 +221,13 @@ impl CallError {
         self
     }
 
+    /// Names the namespace that the error is about, one of several.
+    pub(crate) fn of_namespace(mut self, namespace: &str) -> CallError {
+        self.message.insert_str(0, &format!("namespace {namespace:?}: "));
+        self.details.text("namespace", namespace);
+        self
+    }
+
     /// Names the operation of a transaction by whose `namespace` the error came.
     pub(crate) fn at_namespace(mut self, at: usize) -> CallError {
         self.message.insert_str(0, &format!("operations[{at}].namespace: "));

@@ -422,6 +422,9 @@ impl From<Refused> for Refusal {
 fn told(part: &Part<'_>, refusal: Refusal) -> CallError {
     let operations = &part.operations;
     let error = match refusal {
+        Refusal::Engine(Refused { error: error @ Error::QuotaExceeded { .. }, operation: None }) => {
+            part.named(error.into())
+        }
         Refusal::Engine(Refused { error, operation: None }) => {
             CallError::from(error).of_operation(|at| operations.get(at).map(Operation::name))
         }
@@ -493,7 +496,7 @@ async fn propose(
         },
         [own, others @ ..] => {
             let done = node.commit_across(*own, others).await;
-            done.map_err(|RefusedPart { part, refused }| (part, refused.into()))
+            done.map_err(|RefusedPart { part, refused }| (part, repeat.as_given(refused).into()))
         }
         [] => Ok(Vec::new()),
     }

@@ -74,6 +74,14 @@ impl<'a> Part<'a> {
         }
     }
 
+    /// An error about the namespace as a whole, with its name where there are several.
+    pub(super) fn named(&self, error: CallError) -> CallError {
+        match &self.places {
+            Some(_) => error.of_namespace(self.permit().namespace_name()),
+            None => error,
+        }
+    }
+
     /// Place in the request of an operation of this part.
     pub(super) fn place(&self, at: usize) -> usize {
         self.places.as_ref().and_then(|places| places.get(at).copied()).unwrap_or(at)

@@ -1,7 +1,8 @@
 //! Names under which requests are remembered, so that a repeat gets the outcome of the first.
 
-use sluice_engine::NamespaceId;
 use sluice_engine::command::{Command, Transaction as Whole};
+use sluice_engine::{Error, NamespaceId};
+use sluice_node::Refused;
 
 use crate::access::Caller;
 use crate::digest::request_digest;
@@ -25,6 +26,14 @@ impl<'a> Repeat<'a> {
         let idempotency_key = if part == 0 { self.idempotency_key } else { self.key_of_others };
         let Repeat { request_digest, namespaces, .. } = self;
         Whole { namespace: namespaces[part], idempotency_key, request_digest, operations }
+    }
+
+    /// A refusal of any part, with the key that the caller has given.
+    pub(super) fn as_given(self, mut refused: Refused) -> Refused {
+        if let Error::IdempotencyMismatch { key } = &mut refused.error {
+            *key = String::from_utf8_lossy(self.idempotency_key).into_owned();
+        }
+        refused
     }
 }
 
