@@ -12,7 +12,8 @@ impl Operation {
     pub fn is_called_over_sessions(self) -> bool {
         let is_work = matches!(self.right(), Right::Coordinate | Right::Read | Right::Result);
         // Receives may be a part of a transaction.
-        let is_transaction = self.topic() == "transactions" || self == Operation::ReceiveMany;
+        let is_of_worker = self.topic() == "transactions" && self.right() == Right::Open;
+        let is_transaction = is_of_worker || self == Operation::ReceiveMany;
         (is_work && self.kind() == Kind::Unary) || is_transaction
     }
 
