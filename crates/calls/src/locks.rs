@@ -154,7 +154,7 @@ fn mode(mode: Mode, holders: Option<Holders>) -> Read<LockMode> {
         (Mode::Shared, None) => Ok(LockMode::Shared),
         (Mode::Counting, Some(holders)) => Ok(LockMode::Counting { holders: holders.get() as u16 }),
         (Mode::Counting, None) => {
-            Err(Fault::missing("holders", "a counting lock has a largest number of holders"))
+            Err(Fault::missing("holders", "a counting lock has a largest number of holders, 1 to 1,000"))
         }
         (_, Some(_)) => {
             Err(Fault::invalid("only a lock with mode counting has a number of holders").inside("holders"))

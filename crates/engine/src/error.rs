@@ -200,7 +200,7 @@ errors! {
         "message {id} is not here: it was never sent, or was settled, purged or deleted";
     /// No consumer with this number is attached.
     ConsumerNotFound { consumer: String } "consumer_not_found" Caller
-        "consumer {consumer} is not attached: it was detached, or the server has restarted since: attach again";
+        "consumer {consumer} is not attached: it pulls, was detached, or the server has restarted since: attach again";
     /// No bulk with this id.
     BulkNotFound { bulk: String } "bulk_not_found" Caller
         "bulk {bulk} does not exist: it was never started, or ended more than an hour ago, or before a restart or \
@@ -267,7 +267,7 @@ errors! {
         "a chunk at offset {offset} does not follow: the upload has {expected} bytes, go on with offset {expected}";
     /// An upload has another length than its commit tells.
     UploadIncomplete { bytes: u64, expected: u64 } "upload_incomplete" Caller
-        "the upload has {bytes} bytes, and {expected} are expected: send the rest from offset {bytes} on, or begin again";
+        "the upload has {bytes} bytes, and {expected} are expected: send what is missing, or begin again if it is too much";
     /// The bytes of an upload are others than its commit tells.
     DigestMismatch { found: String, expected: String } "digest_mismatch" Caller
         "the SHA-256 of the bytes that came is {found}, and {expected} is expected: nothing was attached, upload again";
