@@ -1,9 +1,12 @@
 //! Consumers.
 
+use std::time::Duration;
+
 use http::Method;
 
 use crate::client::{Client, encoded};
 use crate::consumers::Consumer;
+use crate::encode::millis;
 use crate::error::ClientError;
 use crate::retry::Safety;
 
@@ -18,10 +21,10 @@ impl Client {
         self.look(self.path(&format!("/consumers/{}?limit={most}", encoded(consumer)))).await
     }
 
-    /// Detaches a consumer: it gets nothing more. What it holds goes back after `grace_ms` (`None`: 30 s),
-    /// and the attempt does not count.
-    pub async fn consumer_detach(&self, consumer: &str, grace_ms: Option<u64>) -> Result<(), ClientError> {
-        let grace = grace_ms.map(|grace_ms| format!("?grace_ms={grace_ms}")).unwrap_or_default();
+    /// Detaches a consumer: it gets nothing more. What it holds goes back after `grace` (`None`: 30 s), and
+    /// the attempt does not count.
+    pub async fn consumer_detach(&self, consumer: &str, grace: Option<Duration>) -> Result<(), ClientError> {
+        let grace = grace.map(|grace| format!("?grace_ms={}", millis(grace))).unwrap_or_default();
         let path = self.path(&format!("/consumers/{}{grace}", encoded(consumer)));
         self.run(self.call(Method::DELETE, path, ""), Safety::Once).await.map(|_| ())
     }

@@ -1,5 +1,7 @@
 //! `sluice consumer`.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 use serde_json::json;
 use sluice_client::Consumer;
@@ -41,7 +43,7 @@ pub(crate) struct DetachArgs {
     consumer: String,
     /// Grace period in which it may still settle what it holds [default: 30s].
     #[arg(long, value_name = "TIME", value_parser = duration)]
-    grace: Option<u64>,
+    grace: Option<Duration>,
     #[command(flatten)]
     server: ServerFlags,
 }
