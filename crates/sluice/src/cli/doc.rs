@@ -246,10 +246,10 @@ pub(crate) struct PatchArgs {
     /// Key of the document.
     key: String,
     /// Merge patch (RFC 7396): members to replace; null removes one.
-    #[arg(long, value_name = "JSON")]
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["json_patch", "increment"])]
     merge: Option<String>,
     /// JSON patch (RFC 6902): operations, all or none.
-    #[arg(long, value_name = "JSON")]
+    #[arg(long, value_name = "JSON", conflicts_with = "increment")]
     json_patch: Option<String>,
     /// Add N (default 1) to the number behind a JSON pointer; repeat the flag for several numbers.
     #[arg(long, value_name = "POINTER[=N]")]

@@ -104,3 +104,20 @@ fn changes_are_printed_as_they_happen() {
     let told = server.run(&["doc", "watch", "--since", "x"]).fails(2);
     assert!(told.contains("--since: expected") && told.contains("etag of a change"), "{told}");
 }
+
+#[test]
+fn a_patch_is_of_one_kind() {
+    let server = Server::start();
+    server.feed(&["doc", "put", "counts"], b"{\"n\":1}").ok();
+    let kinds = [["--merge", "{\"m\":1}"], ["--json-patch", "[]"], ["--increment", "/n"]];
+    for (at, one) in kinds.iter().enumerate() {
+        for other in kinds.iter().skip(at + 1) {
+            let told = server.run(&[&["doc", "patch", "counts"], &one[..], other].concat()).fails(2);
+            assert!(told.contains("cannot be used with"), "{told}");
+        }
+    }
+    server.run(&["doc", "patch", "counts"]).fails(2);
+    assert_eq!(server.ok(&["doc", "get", "counts"]), "{\"n\":1}");
+    server.ok(&["doc", "patch", "counts", "--increment", "/n", "--increment", "/m=2"]);
+    assert_eq!(server.one(&["doc", "get", "counts"])["content"], "{\"m\":2,\"n\":2}");
+}
