@@ -36,7 +36,7 @@ def test_what_is_open_is_listed_shown_and_rolled_back(server):
     )
     second = begin(server)
     one, other = listed(server)
-    assert (one["operation_count"], other["operation_count"]) == (3, 0)
+    assert (one["operation_count"], other["operation_count"]) == (4, 0)
     assert one["bytes"] > 100 and other["bytes"] == 0
     assert one["caller"] == "anybody" and one["expires_at_ms"] == one["begun_at_ms"] + 60_000
     assert not one["committing"]

@@ -5,7 +5,7 @@ import pathlib
 
 import grpc
 import pytest
-from documents import JSON, of, put
+from documents import JSON, error, of, put
 from test_documents_grpc import contract  # noqa: F401
 from test_transactions_open import begin, getting
 from transactions import acquiring, adding, payloads, putting, sending
@@ -127,5 +127,8 @@ def test_who_may_not_commit_a_transaction_does_not_end_it(server):
     path = f"/v1/transactions/{name}"
     for operations in ([putting("a", "1")], [acquiring("l"), sending("x")]):
         server.call("POST", f"{path}/operations", {"operations": operations}, worker)
-        assert server.request("POST", f"{path}/commit", None, reader)[0] == 403
+        told = error(server, "POST", f"{path}/commit", None, reader)
+        assert (told["status"], told["code"]) == (403, "forbidden")
+    # Documents that the transaction changes count.
+    assert told["message"].startswith("operations[1].acquire: ") and told["details"]["operation"] == 1
     assert len(server.call("POST", f"{path}/commit", None, worker)["results"]) == 3

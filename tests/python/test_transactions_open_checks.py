@@ -2,6 +2,7 @@
 
 import pytest
 from documents import LOCKS, put
+from test_attachments import begin as begin_upload
 from test_transactions_command import run
 from test_transactions_open import begin, content
 from transactions import acquiring, checking, deleting, payloads, putting, receive, releasing, send, sending, settling
@@ -11,11 +12,16 @@ def detaching(key: str) -> dict:
     return {"delete_attachment": {"key": key, "name": "a"}}
 
 
+def attaching(name: str, upload: str) -> dict:
+    return {"attach": {"key": "there", "name": name, "upload": upload}}
+
+
 def contradictions(server) -> list[tuple[dict, dict, str]]:
     """Pairs of operations of which no transaction has both, with the field of the second one."""
     send(server, "job")
     receipt = receive(server)["receipt"]
     token = server.call("POST", LOCKS, {"key": "held"})["token"]
+    upload = begin_upload(server, "there", "b")
     return [
         (settling(receipt), settling(receipt, "nack"), "settle.receipt"),
         (acquiring("l"), {"acquire": {"keys": ["k", "l"]}}, "acquire.key"),
@@ -23,6 +29,7 @@ def contradictions(server) -> list[tuple[dict, dict, str]]:
         (detaching("there"), deleting("there"), "delete.key"),
         (deleting("there"), detaching("there"), "delete_attachment.key"),
         (detaching("there"), detaching("there"), "delete_attachment.name"),
+        (attaching("b", upload), attaching("c", upload), "attach.upload"),
     ]
 
 

@@ -11,7 +11,7 @@ from conftest import until
 from documents import JSON, error
 from test_documents_grpc import contract  # noqa: F401
 from test_session_calls import session  # noqa: F401
-from test_transactions_open import Open, begin, content
+from test_transactions_open import Open, begin, content, getting
 from transactions import TRANSACTIONS, messages, payloads, putting, receive, send, sending, settling
 
 JOBS = "/v1/queues/jobs/receive"
@@ -85,7 +85,7 @@ def test_a_rollback_gives_back_without_an_attempt(server):
         # It is there at once, for a receive that does not wait.
         assert attempt(server) == ("a", 1), way
         assert work.is_lost()
-        assert server.call("POST", "/v1/ack", {"receipt": job["receipt"]}) == {"already_settled": True}
+        assert error(server, "POST", "/v1/ack", {"receipt": job["receipt"]})["code"] == "lease_lost"
         assert states(server) == {"a": "ready"}, f"the receipt is worth nothing any more: {way}"
     assert messages(server, "mail") == []
 
@@ -137,17 +137,116 @@ def test_a_receive_asks_for_no_more_than_fits(server):
     assert work.refused(sending("y"))["code"] == "batch_too_large"
     assert len(work.commit()["results"]) == 1_000
     assert len(messages(server, "jobs")) == 15 and len(payloads(server)) == 10
-    # One that waits may find that others have taken the room.
+
+
+def has(server, queue: str) -> bool:
+    """True if there is a queue, which the first receive from it creates."""
+    return queue in {one["name"] for one in server.call("GET", "/v1/queues")["queues"]}
+
+
+def test_what_a_receive_waits_for_has_room(server):
     work = begin(server, ttl_ms=60_000)
-    work.stage(*[sending("x", queue="other")] * 999)
     with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(refused, server, work, "/v1/queues/later/receive", wait_ms=20_000)
-        until(lambda: "later" in {q["name"] for q in server.call("GET", "/v1/queues")["queues"]})
-        work.stage(sending("y", queue="other"))
+        waiting = pool.submit(received, server, work, "first", max=600, wait_ms=20_000)
+        until(lambda: has(server, "first"))
+        second = pool.submit(received, server, work, "second", max=1_000, wait_ms=20_000)
+        until(lambda: has(server, "second"))
+        # Both together have asked for all that fits.
+        told = refused(server, work, "/v1/queues/third/receive")
+        assert (told["status"], told["code"]) == (413, "batch_too_large")
+        assert (told["details"]["what"], told["details"]["limit"]) == ("operations", 1_000)
+        assert "receive" in told["message"] and not has(server, "third")
+        told = work.refused(sending("x"))
+        assert told["code"] == "batch_too_large" and "receive" in told["message"], told
+        for queue in ("first", "second"):
+            many = [{"payload": f"{at}"} for at in range(600)]
+            server.call("POST", f"/v1/queues/{queue}/messages", {"messages": many})
+        jobs = waiting.result() + second.result()
+    assert len(jobs) == 1_000 and {job["deliveries"] for job in jobs} == {1}
+    [one] = server.call("GET", "/v1/open-transactions")["transactions"]
+    assert one["operation_count"] == 1_000
+    assert len(work.commit()["results"]) == 1_000
+    assert receive(server, "second")["deliveries"] == 1, "nobody had the others"
+
+
+def test_room_is_left_for_a_receive_that_waits_and_is_free_again_after_it(server):
+    work = begin(server, ttl_ms=60_000)
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(received, server, work, "later", max=10, wait_ms=20_000)
+        until(lambda: has(server, "later"))
+        assert work.refused(*[sending("x")] * 991)["code"] == "batch_too_large"
+        work.stage(*[sending("x")] * 990)
+        assert work.refused(getting("any"))["code"] == "batch_too_large"
         send(server, "late", "later")
-        assert waiting.result()["code"] == "batch_too_large"
-    until(lambda: attempt(server, "later") == ("late", 1), "it goes back")
+        [job] = waiting.result()
+    assert (job["payload"], job["deliveries"]) == ("late", 1)
+    assert received(server, work, max=1_000, wait_ms=50) == []
+    work.stage(*[sending("y")] * 9)
+    told = work.refused(sending("z"))
+    assert told["code"] == "batch_too_large" and "receive" not in told["message"]
+    assert len(work.commit()["results"]) == 1_000
+
+
+@pytest.mark.parametrize("way", ["commit", "rollback", "force", "refused"])
+def test_the_end_of_a_transaction_gives_nothing_to_receives_that_wait_in_it(server, way):
+    for queue in ("a", "b", "c"):
+        send(server, "back", queue)
+        work = begin(server)
+        [job] = received(server, work, queue)
+        with ThreadPoolExecutor() as pool:
+            path = f"/v1/queues/{queue}/receive"
+            waiting = [pool.submit(refused, server, work, path, wait_ms=20_000) for _ in range(3)]
+            time.sleep(0.3)
+            work.stage(sending("own", queue=queue))
+            if way == "commit":
+                work.stage(settling(job["receipt"], "release"))
+                work.commit()
+            elif way == "rollback":
+                work.rollback()
+            elif way == "force":
+                [one] = server.call("GET", "/v1/open-transactions")["transactions"]
+                server.call("DELETE", f"/v1/open-transactions/{one['name']}")
+            else:
+                work.stage(putting("none", "x", if_version=3))
+                assert work.commit_refused()["code"] == "version_mismatch"
+            assert {each.result()["code"] for each in waiting} == {"transaction_lost"}
+        jobs = server.call("POST", path, {"max": 10})["messages"]
+        told = sorted((job["payload"], job["deliveries"]) for job in jobs)
+        assert told == [("back", 2)] + [("own", 1)] * (way == "commit")
+
+
+def test_a_receive_that_waits_ends_empty_if_the_commit_can_be_repeated(server):
+    server.call("PUT", "/v1/queues/full", {"max_messages": 1})
+    send(server, "first", "full")
+    work = begin(server)
+    work.stage(sending("second", queue="full"))
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(received, server, work, wait_ms=20_000)
+        until(lambda: has(server, "jobs"))
+        started = time.monotonic()
+        assert work.commit_refused()["code"] == "queue_full"
+        assert waiting.result() == [] and time.monotonic() - started < 10
+    send(server, "a")
+    assert [job["deliveries"] for job in received(server, work)] == [1]
+    server.call("POST", "/v1/ack", {"receipt": receive(server, "full")["receipt"]})
     work.commit()
+    assert payloads(server, "full") == ["second"] and messages(server, "jobs") == []
+
+
+def test_a_receive_names_the_namespace_that_is_deleted_while_it_waits(server):
+    for transaction in (False, True):
+        server.call("PUT", "/v1/namespaces/team", {})
+        path, body = "/v1/namespaces/team", {"wait_ms": 20_000}
+        if transaction:
+            body["transaction"] = server.call("POST", f"{path}/transactions/begin")["transaction"]
+        with ThreadPoolExecutor() as pool:
+            waiting = [pool.submit(error, server, "POST", f"{path}/queues/{name}/receive", body) for name in "ab"]
+            waiting.append(pool.submit(error, server, "POST", f"{path}/receive", {**body, "queues": ["a", "b"]}))
+            until(lambda: len(server.call("GET", f"{path}/queues")["queues"]) == 2)
+            time.sleep(0.2)
+            server.call("DELETE", f"{path}?force=true")
+            for told in [each.result() for each in waiting]:
+                assert (told["code"], told["details"]) == ("namespace_not_found", {"namespace": "team"}), told
 
 
 def test_a_receive_that_waits_ends_with_its_transaction(server):

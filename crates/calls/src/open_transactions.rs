@@ -1,12 +1,15 @@
 //! Transactions that are open on this node. They are memory and nothing else: one whose node ends, or whose
 //! time is over, leaves nothing behind but the leases of the messages that it has received.
 //!
-//! Map: `staged` the operations that are staged, and the documents as a transaction sees them, `named` what
-//! operations name, `enlisted` the messages that it has received.
+//! Map: `staged` the operations that are staged, and the documents as a transaction sees them, `held` the
+//! memory and the room for them, `named` what operations name, `enlisted` the messages that it has received,
+//! `waits` receives that wait in it.
 
 mod enlisted;
+mod held;
 mod named;
 mod staged;
+mod waits;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -19,9 +22,8 @@ use data_encoding::HEXLOWER;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use sluice_engine::Error;
 use sluice_engine::id::NamespaceId;
-use sluice_engine::limits::TRANSACTION_OPERATIONS_MAX;
 use sluice_node::Committing;
-use tokio::sync::{OwnedMutexGuard, watch};
+use tokio::sync::OwnedMutexGuard;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep};
 
@@ -30,14 +32,13 @@ use crate::error::CallError;
 use crate::fault::clip;
 use crate::time::now_ms;
 pub(crate) use enlisted::Enlisted;
+use held::Figures;
+pub(crate) use held::{Held, staged_at_most};
 pub(crate) use named::Name;
 pub(crate) use staged::{Change, Place, Seen, Shown, Staged};
 pub use staged::{Kept, Protocol};
+pub(crate) use waits::{Reserved, Waits};
 
-/// Most bytes that one transaction holds: 4 MiB.
-pub(crate) const STAGED_BYTES_MAX: usize = 4 << 20;
-/// Most bytes that all of a node hold together: 64 MiB.
-const ALL_BYTES_MAX: usize = 64 << 20;
 /// Most transactions that are open on a node.
 const OPEN_MAX: usize = 10_000;
 /// Most of them that one identity has begun: a quarter.
@@ -48,8 +49,6 @@ const CLOSING_STAYS: Duration = Duration::from_secs(60);
 const ID_BYTES: usize = 16;
 /// Bytes of the digest in a name.
 const NAME_BYTES: usize = 4;
-/// Bytes that an operation takes besides its texts and contents.
-const EACH_BYTES: usize = 128;
 
 /// The open transactions of a node.
 #[derive(Clone, Default)]
@@ -102,7 +101,7 @@ impl All {
                 of_caller.remove();
             }
         }
-        open.has_ended.send_replace(true);
+        open.waits.end();
         Some(open)
     }
 }
@@ -142,23 +141,8 @@ pub(crate) struct Open {
     figures: Arc<Figures>,
     /// Ends it when its time is over.
     end: Mutex<Option<AbortHandle>>,
-    /// Turns true with its end, for receives that wait in it.
-    has_ended: watch::Sender<bool>,
-}
-
-/// Figures of what is staged, for those who look while a call works on it.
-#[derive(Default)]
-pub(crate) struct Figures {
-    pub(crate) operations: AtomicUsize,
-    pub(crate) bytes: AtomicUsize,
-}
-
-/// The staged operations, and the memory of them.
-pub(crate) struct Held {
-    pub(crate) staged: Staged,
-    bytes: usize,
-    figures: Arc<Figures>,
-    of_all: Arc<AtomicUsize>,
+    /// Receives that wait in it.
+    pub(crate) waits: Arc<Waits>,
 }
 
 /// A commit in flight.
@@ -190,9 +174,8 @@ impl OpenTransactions {
         let mut bytes = [0; ID_BYTES];
         let no_bytes = |_| Error::Internal { reason: "the system has no random bytes".into() };
         SystemRandom::new().fill(&mut bytes).map_err(no_bytes)?;
-        let of_all = Arc::clone(&self.0.bytes);
-        let figures = Arc::new(Figures::default());
-        let held = Held { staged: Staged::default(), bytes: 0, figures: Arc::clone(&figures), of_all };
+        let (figures, waits) = (Arc::new(Figures::default()), Arc::new(Waits::default()));
+        let held = Held::new(Arc::clone(&figures), Arc::clone(&waits), Arc::clone(&self.0.bytes));
         let open = Arc::new(Open {
             id: HEXLOWER.encode(&bytes),
             about: About::new(&bytes, caller, ttl),
@@ -203,7 +186,7 @@ impl OpenTransactions {
             staged: Arc::new(tokio::sync::Mutex::new(held)),
             figures,
             end: Mutex::default(),
-            has_ended: watch::Sender::new(false),
+            waits,
         });
         self.0.open().insert(Arc::clone(&open))?;
         let (shared, id) = (Arc::downgrade(&self.0), open.id.clone());
@@ -217,9 +200,7 @@ impl OpenTransactions {
     /// # Errors
     /// Those of [`OpenTransactions::begin`], and of [`Held::replace`].
     pub(crate) fn expect_room(&self, caller: &str) -> Result<(), Error> {
-        if self.0.bytes.load(Ordering::Relaxed) + EACH_BYTES > ALL_BYTES_MAX {
-            return Err(out_of_memory());
-        }
+        held::expect_memory(&self.0.bytes)?;
         self.0.open().expect_room(caller)
     }
 
@@ -265,11 +246,22 @@ impl OpenTransactions {
         }
     }
 
+    /// Notes that a commit has done nothing, and may be repeated. False: the time of the transaction is over,
+    /// and it has ended.
+    pub(crate) fn go_on(&self, open: &Open) -> bool {
+        open.set_closing(false);
+        let is_there = open.is_there();
+        if !is_there {
+            self.end(&open.id);
+        }
+        is_there
+    }
+
     /// Ends all: the server stops. The messages that they have received go back.
     pub(crate) fn end_all(&self) {
         let all = std::mem::take(&mut *self.0.open());
         for open in all.by_id.values() {
-            open.has_ended.send_replace(true);
+            open.waits.end();
         }
     }
 
@@ -313,10 +305,9 @@ impl About {
 }
 
 impl Open {
-    /// Number of operations, and of bytes, that are staged.
+    /// Number of operations that its commit has, and of bytes that are staged.
     pub(crate) fn figures(&self) -> (usize, usize) {
-        let Figures { operations, bytes } = &*self.figures;
-        (operations.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed))
+        self.figures.get()
     }
 
     fn is_there(&self) -> bool {
@@ -326,12 +317,6 @@ impl Open {
     /// Time for which it is still open.
     pub(crate) fn time_left(&self) -> Duration {
         self.ends_at.saturating_duration_since(Instant::now())
-    }
-
-    /// Resolves when it has ended.
-    pub(crate) async fn ended(&self) {
-        // Never an error: the sender is here.
-        let _ = self.has_ended.subscribe().wait_for(|ended| *ended).await;
     }
 
     /// True if a commit has begun, and may take effect.
@@ -374,84 +359,6 @@ impl Open {
     }
 }
 
-impl Held {
-    /// Replaces what is staged, if there is memory for it.
-    ///
-    /// # Errors
-    /// `batch_too_large`: for one transaction; `overloaded`: for all of the node.
-    pub(crate) fn replace(&mut self, staged: Staged) -> Result<(), Error> {
-        let bytes = staged.bytes();
-        staged_at_most(bytes)?;
-        let more = bytes.saturating_sub(self.bytes);
-        if self.of_all.fetch_add(more, Ordering::Relaxed) + more > ALL_BYTES_MAX {
-            self.of_all.fetch_sub(more, Ordering::Relaxed);
-            return Err(out_of_memory());
-        }
-        self.of_all.fetch_sub(self.bytes.saturating_sub(bytes), Ordering::Relaxed);
-        self.bytes = bytes;
-        self.figures.operations.store(staged.operations.len() + staged.acks().count(), Ordering::Relaxed);
-        self.figures.bytes.store(bytes, Ordering::Relaxed);
-        self.staged = staged;
-        Ok(())
-    }
-
-    /// Number of messages for which there is still room.
-    ///
-    /// # Errors
-    /// `batch_too_large`: for none; `overloaded`: for none in all transactions of the node.
-    pub(crate) fn room_for_messages(&self) -> Result<usize, Error> {
-        let (count, bytes) = (self.staged.count(), self.staged.bytes());
-        staged_at_most(bytes + EACH_BYTES)?;
-        counted_at_most(count + 1)?;
-        let of_all = ALL_BYTES_MAX.saturating_sub(self.of_all.load(Ordering::Relaxed));
-        let messages = (STAGED_BYTES_MAX - bytes).min(of_all) / EACH_BYTES;
-        if messages == 0 {
-            return Err(out_of_memory());
-        }
-        Ok(messages.min(TRANSACTION_OPERATIONS_MAX - count))
-    }
-
-    /// Enlists messages that were received.
-    ///
-    /// # Errors
-    /// As [`Held::replace`]; `batch_too_large`: too many operations.
-    pub(crate) fn enlist(&mut self, enlisted: Enlisted) -> Result<(), Error> {
-        let mut staged = self.staged.clone();
-        staged.enlist(enlisted);
-        counted_at_most(staged.count())?;
-        self.replace(staged)
-    }
-}
-
-#[cold]
-fn out_of_memory() -> Error {
-    Error::Overloaded { what: "bytes of open transactions", retry_after_ms: 1_000 }
-}
-
-/// Refuses more operations than a commit has.
-pub(crate) fn counted_at_most(count: usize) -> Result<(), Error> {
-    if count <= TRANSACTION_OPERATIONS_MAX {
-        return Ok(());
-    }
-    let (what, limit) = ("operations", TRANSACTION_OPERATIONS_MAX as u64);
-    Err(Error::BatchTooLarge { what, size: count as u64, limit })
-}
-
-/// Refuses more than one transaction may hold.
-pub(crate) fn staged_at_most(bytes: usize) -> Result<(), Error> {
-    if bytes <= STAGED_BYTES_MAX {
-        return Ok(());
-    }
-    let (size, limit) = (bytes as u64, STAGED_BYTES_MAX as u64);
-    Err(Error::BatchTooLarge { what: "bytes of an open transaction", size, limit })
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.of_all.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -482,28 +389,18 @@ mod tests {
         assert_eq!(other.lock(&all).await.err().unwrap().code(), "transaction_lost");
     }
 
-    #[tokio::test]
-    async fn memory_is_bounded_for_one_and_for_all() {
+    #[tokio::test(start_paused = true)]
+    async fn one_whose_commit_has_done_nothing_goes_on_until_its_time_is_over() {
         let all = OpenTransactions::default();
-        let mut held = Vec::new();
-        for _ in 0..ALL_BYTES_MAX / STAGED_BYTES_MAX {
-            let open = all.begin(LED, Duration::from_secs(50), "ann").unwrap();
-            let mut one = open.lock(&all).await.unwrap();
-            let too_large = one.replace(Staged::of_bytes(STAGED_BYTES_MAX + 1)).unwrap_err();
-            assert_eq!(too_large.code(), "batch_too_large");
-            one.replace(Staged::of_bytes(STAGED_BYTES_MAX)).unwrap();
-            drop(one);
-            held.push(open);
-        }
-        let open = all.begin(LED, Duration::from_secs(50), "ann").unwrap();
-        let mut one = open.lock(&all).await.unwrap();
-        assert_eq!(one.replace(Staged::of_bytes(1)).unwrap_err().code(), "overloaded");
-        assert_eq!(one.room_for_messages().unwrap_err().code(), "overloaded");
-        assert_eq!(all.expect_room("ann").unwrap_err().code(), "overloaded");
-        held[0].lock(&all).await.unwrap().replace(Staged::of_bytes(5)).unwrap();
-        all.expect_room("ann").unwrap();
-        one.replace(Staged::of_bytes(1)).unwrap();
-        assert_eq!(all.0.bytes.load(Ordering::Relaxed), ALL_BYTES_MAX - STAGED_BYTES_MAX + 6);
+        let open = all.begin(LED, Duration::from_secs(5), "ann").unwrap();
+        open.set_closing(true);
+        assert!(all.go_on(&open) && open.expect_no_commit().is_ok());
+        assert!(all.find(NAMESPACE, &open.id).is_ok());
+        open.set_closing(true);
+        sleep(Duration::from_secs(6)).await;
+        assert!(all.find(NAMESPACE, &open.id).is_ok(), "its commit may take effect");
+        assert!(!all.go_on(&open));
+        assert!(!all.is_open(&open.id) && open.waits.has_ended().await);
     }
 
     #[tokio::test]

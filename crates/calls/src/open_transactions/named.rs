@@ -1,6 +1,6 @@
 //! Names in the operations of an open transaction, each of which only one of them may name.
 
-use sluice_engine::id::{MessageId, Receipt};
+use sluice_engine::id::{MessageId, Receipt, UploadId};
 use sluice_engine::locks::LockToken;
 
 use crate::fault::Fault;
@@ -16,6 +16,8 @@ pub(crate) enum Name {
     Grant(LockToken),
     /// An attachment that is written or deleted.
     Attachment { key: String, name: String },
+    /// An upload that is attached.
+    Upload(UploadId),
 }
 
 impl Name {
@@ -24,10 +26,15 @@ impl Name {
         Name::Delivery { id: receipt.id, token: receipt.token }
     }
 
+    /// The attachment of a document.
+    pub(crate) fn attachment(key: &str, name: &str) -> Name {
+        Name::Attachment { key: key.to_owned(), name: name.to_owned() }
+    }
+
     /// Bytes of its texts.
     pub(crate) fn bytes(&self) -> usize {
         match self {
-            Name::Delivery { .. } | Name::Grant(_) => 0,
+            Name::Delivery { .. } | Name::Grant(_) | Name::Upload(_) => 0,
             Name::Lock(key) => key.len(),
             Name::Attachment { key, name } => key.len() + name.len(),
         }
@@ -37,7 +44,7 @@ impl Name {
     pub(crate) fn document(&self) -> Option<&str> {
         match self {
             Name::Attachment { key, .. } => Some(key),
-            Name::Delivery { .. } | Name::Lock(_) | Name::Grant(_) => None,
+            Name::Delivery { .. } | Name::Lock(_) | Name::Grant(_) | Name::Upload(_) => None,
         }
     }
 
@@ -49,6 +56,7 @@ impl Name {
             Name::Lock(key) => ("key", format!("acquires the lock {key:?}")),
             Name::Grant(_) => ("token", "releases this grant".to_owned()),
             Name::Attachment { name, .. } => ("name", format!("changes the attachment {name:?}")),
+            Name::Upload(_) => ("upload", "attaches this upload".to_owned()),
         };
         Fault::invalid(format!("the transaction {done} already: leave it out")).inside(field)
     }

@@ -10,11 +10,13 @@ use sluice_engine::command::DocumentPut;
 use sluice_engine::documents::{DocumentCondition, DocumentVersion};
 use sluice_engine::id::{NamespaceId, Receipt};
 
-use super::EACH_BYTES;
 use super::enlisted::Enlisted;
 use super::named::Name;
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
+
+/// Bytes that an operation takes besides its texts and contents.
+pub(super) const EACH_BYTES: usize = 128;
 
 /// Operations that are staged, and messages that are enlisted. A copy is cheap: contents are shared.
 #[derive(Clone, Default, Debug)]
@@ -170,6 +172,17 @@ impl Staged {
     pub(crate) fn count(&self) -> usize {
         let is_given = |place: &&Place| matches!(place, Place::Request { .. });
         self.operations.iter().filter(is_given).count() + self.documents.len() + self.acks().count()
+    }
+
+    /// The places that operations of requests have among those of the commit: documents that it changes are
+    /// between them.
+    pub(crate) fn request_places(&self) -> impl Iterator<Item = usize> + '_ {
+        let is_given = |place: &&Place| match place {
+            Place::Request { .. } => true,
+            Place::Document(key) => self.is_changed(key),
+        };
+        let given = self.operations.iter().filter(is_given).enumerate();
+        given.filter(|(_, place)| matches!(place, Place::Request { .. })).map(|(at, _)| at)
     }
 
     /// Keeps a request, of which operations were staged as the next one.

@@ -105,6 +105,7 @@ impl Unary for Rollback {
 /// Rolls a transaction back, unless its commit may take effect; returns when its messages are back.
 async fn roll_back(permit: &Permit<'_>, open: &Open, staged: &Staged) -> Result<(), CallError> {
     open.expect_no_commit()?;
+    let _ending = open.waits.end_for_now().await;
     permit.calls().open_transactions().end(&open.id);
     give_back(staged).await;
     Ok(())

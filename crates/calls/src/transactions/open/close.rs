@@ -88,7 +88,7 @@ impl Closing {
     ///
     /// # Errors
     /// Those of a transaction of one call. It has ended then, unless the caller may not commit it, or a
-    /// repeat may go better.
+    /// repeat may go better and its time is not over.
     pub async fn commit(
         &self,
         permit: &Permit<'_>,
@@ -96,18 +96,21 @@ impl Closing {
     ) -> Result<Committed, CallError> {
         let requested = requested(&self.held.staged, read)?;
         let staged = &self.held.staged;
-        clear(permit, &requested).await?;
+        let place = |at| staged.request_places().nth(at).unwrap_or(at);
+        clear(permit, &requested).await.map_err(|error| error.at_place(place))?;
         permit.allow_messages(Right::Receive, staged.acks().map(|receipt| receipt.id)).await?;
         allow_documents(permit, staged)?;
+        let _ending = self.open.waits.end_for_now().await;
         let done = self.outcome(permit, &requested).await;
+        let all = permit.calls().open_transactions();
         match &done {
-            Err(error) if may_go_better(error) => self.open.set_closing(false),
+            Err(error) if may_go_better(error) && all.go_on(&self.open) => {}
             Ok(_) => {
                 staged.enlisted().iter().for_each(|enlisted| enlisted.set_settled());
-                permit.calls().open_transactions().end(&self.open.id);
+                all.end(&self.open.id);
             }
             Err(_) => {
-                permit.calls().open_transactions().end(&self.open.id);
+                all.end(&self.open.id);
                 give_back(staged).await;
             }
         }

@@ -9,9 +9,10 @@ use super::{Begun, led, lock_open};
 use crate::error::CallError;
 use crate::hot::receive::{Receive, done};
 use crate::hot::{Cleared, Delivered};
-use crate::open_transactions::{Enlisted, lost};
+use crate::open_transactions::{Enlisted, Open, OpenTransactions, Reserved, lost};
 use crate::permit::Permit;
 use crate::standing::Standing;
+use crate::time::now_ms;
 
 /// Time for which leases last beyond the end of the transaction, in milliseconds: then the messages are given
 /// back, and the end of a lease would count as an attempt.
@@ -47,16 +48,18 @@ pub async fn receive(
     waiting: Option<Standing>,
 ) -> Result<Received, CallError> {
     cleared.permit().allow_some_work()?;
-    match enlisting {
+    let received = match enlisting {
         Enlisting::In(id) => {
-            let messages = receive_in(cleared, id, receive, waiting).await?;
-            Ok(Received { messages, begun: None })
+            let messages = receive_in(cleared, id, receive, waiting).await;
+            messages.map(|messages| Received { messages, begun: None })
         }
         Enlisting::Begin(ttl_ms) => receive_and_begin(cleared, ttl_ms, receive, waiting).await,
-    }
+    };
+    received.map_err(|error| error.naming(cleared.permit().namespace_name()))
 }
 
-/// Receives in a transaction that is open. Other calls may work on it during the wait.
+/// Receives in a transaction that is open. Other calls may work on it during the wait, and leave room for as
+/// many messages as may come.
 async fn receive_in(
     cleared: Cleared<'_>,
     id: &str,
@@ -66,22 +69,39 @@ async fn receive_in(
     let permit = cleared.permit();
     let (open, held) = lock_open(permit, id).await?;
     open.expect_no_commit()?;
-    let max_messages = receive.max_messages.min(held.room_for_messages()? as u32);
+    let reserved = held.reserve(receive.max_messages as usize)?;
     drop(held);
-    let lease_ms = lease_ms(open.time_left());
+    let (max_messages, lease_ms) = (reserved.messages() as u32, lease_ms(open.time_left()));
     let receiving = cleared.begin_receive(Receive { max_messages, lease_ms, ..receive })?;
     let messages = tokio::select! {
         biased;
-        () = open.ended() => return Err(lost(id)),
+        () = open.waits.are_over() => return ended(&open, reserved).await,
         messages = done(receiving, waiting, permit.stopping()) => messages?,
     };
-    if let Some(enlisted) = enlisted(permit, &messages)? {
-        let mut held = open.lock(permit.calls().open_transactions()).await?;
-        open.expect_led(led(permit).await?)?;
-        open.expect_no_commit()?;
-        held.enlist(enlisted)?;
-    }
+    let Some(enlisted) = enlisted(permit, &messages)? else { return Ok(messages) };
+    let mut held = tokio::select! {
+        biased;
+        () = open.waits.are_over() => {
+            drop(enlisted);
+            return ended(&open, reserved).await;
+        }
+        held = open.lock(permit.calls().open_transactions()) => held?,
+    };
+    open.expect_led(led(permit).await?)?;
+    open.expect_no_commit()?;
+    held.enlist(enlisted, reserved)?;
     Ok(messages)
+}
+
+/// The answer of a receive that ends since its transaction is committed or rolled back: no messages, if that
+/// was refused and the transaction goes on.
+async fn ended(open: &Open, reserved: Reserved) -> Result<Vec<Delivered>, CallError> {
+    drop(reserved);
+    if open.waits.has_ended().await {
+        return Err(lost(&open.id));
+    }
+    open.expect_no_commit()?;
+    Ok(Vec::new())
 }
 
 /// Receives, and begins a transaction for the messages.
@@ -99,12 +119,32 @@ async fn receive_and_begin(
     let receiving = cleared.begin_receive(Receive { max_messages, lease_ms: lease_ms(ttl), ..receive })?;
     let messages = done(receiving, waiting, permit.stopping()).await?;
     let Some(enlisted) = enlisted(permit, &messages)? else { return Ok(Received { messages, begun: None }) };
-    let open = all.begin(led(permit).await?, ttl, caller)?;
-    if let Err(error) = open.lock(all).await?.enlist(enlisted) {
+    let led = led(permit).await?;
+    let open = all.begin(led, ttl.min(time_left(&messages)), caller)?;
+    if let Err(error) = enlist(all, &open, enlisted, messages.len()).await {
         all.end(&open.id);
-        return Err(error.into());
+        return Err(error);
     }
     Ok(Received { messages, begun: Some(Begun::of(&open)) })
+}
+
+async fn enlist(
+    all: &OpenTransactions,
+    open: &Open,
+    enlisted: Enlisted,
+    count: usize,
+) -> Result<(), CallError> {
+    let mut held = open.lock(all).await?;
+    let reserved = held.reserve(count)?;
+    held.enlist(enlisted, reserved)
+}
+
+/// Time for which a transaction is open that has received messages: it ends before their leases, also where
+/// some time has passed since they were delivered.
+fn time_left(messages: &[Delivered]) -> Duration {
+    let until_ms = messages.iter().map(|message| message.delivery.lease_until_us / 1_000).min();
+    let left_ms = until_ms.unwrap_or_default().saturating_sub(LEASE_BEYOND_MS + now_ms());
+    Duration::from_millis(left_ms)
 }
 
 /// Takes messages that were received, if there are any. Until a transaction has them, they go back when the
@@ -126,6 +166,8 @@ mod tests {
     use std::future::{Future, poll_fn};
     use std::pin::{Pin, pin};
     use std::task::Poll;
+
+    use sluice_engine::id::NamespaceId;
 
     use super::*;
     use crate::call::Unary as _;
@@ -195,14 +237,30 @@ mod tests {
     async fn a_receive_whose_caller_is_gone_leaves_nothing_with_its_transaction() {
         let server = Server::new();
         let id = begin(&server).await;
+        let open = server.calls().open_transactions().find(NamespaceId::DEFAULT, &id).unwrap();
         {
             let mut call = pin!(received(&server, &id, Duration::from_secs(5)));
             wait(&mut call).await;
+            assert_eq!(open.waits.reserved(), 1);
         }
+        assert_eq!(open.waits.reserved(), 0);
         server.send("q", b"x").await;
         assert_eq!(attempt(&server).await, Some(1));
         assert_eq!(received(&server, &id, Duration::ZERO).await.unwrap().len(), 1);
         roll_back(&server, &id).await;
+    }
+
+    #[tokio::test]
+    async fn the_time_of_a_transaction_that_is_begun_counts_from_the_delivery() {
+        let server = Server::new();
+        server.send("q", b"x").await;
+        let (permit, ttl) = (server.permit(Name::Receive, "q"), Duration::from_secs(20));
+        let cleared = permit.cleared_by_name().unwrap();
+        let terms = Receive { lease_ms: lease_ms(ttl), ..one(Duration::ZERO) };
+        let messages = cleared.begin_receive(terms).unwrap().done().await.unwrap();
+        let late = Duration::from_millis(50);
+        tokio::time::sleep(late).await;
+        assert!((ttl / 2..=ttl - late).contains(&time_left(&messages)));
     }
 
     #[tokio::test]

@@ -19,7 +19,7 @@ use crate::documents::patch::{KeyedPatch, patched};
 use crate::documents::{KeyedCheck, KeyedDelete, KeyedPut, read_key, text_bytes};
 use crate::error::CallError;
 use crate::fault::Fault;
-use crate::open_transactions::{Change, Kept, Name, Shown, Staged, counted_at_most, staged_at_most};
+use crate::open_transactions::{Change, Kept, Name, Shown, Staged, staged_at_most};
 use crate::payload::{Content, Headers, Octets, Text};
 use crate::permit::Permit;
 
@@ -102,7 +102,6 @@ pub async fn stage(
         results.push(result.map_err(|error| error.at_operation(at, operation.name()))?);
     }
     let Staging { mut staged, is_request_kept, .. } = staging;
-    counted_at_most(staged.count())?;
     if is_request_kept {
         staged.keep(request)?;
     }
@@ -305,10 +304,10 @@ fn names(command: &Command<'_>) -> Vec<Name> {
         Command::Settle { items, .. } => items.iter().map(|item| Name::delivery(item.receipt)).collect(),
         Command::LockAcquire(claim) => claim.keys.iter().map(|key| Name::Lock((*key).to_owned())).collect(),
         Command::LockRelease { token, .. } => vec![Name::Grant(*token)],
-        Command::AttachmentCommit(AttachmentCommit { key, name, .. })
-        | Command::AttachmentDelete(AttachmentDelete { key, name, .. }) => {
-            vec![Name::Attachment { key: (*key).to_owned(), name: (*name).to_owned() }]
+        Command::AttachmentCommit(AttachmentCommit { key, name, upload, .. }) => {
+            vec![Name::attachment(key, name), Name::Upload(*upload)]
         }
+        Command::AttachmentDelete(AttachmentDelete { key, name, .. }) => vec![Name::attachment(key, name)],
         // Messages may be alike, and documents have places of their own.
         _ => Vec::new(),
     }
