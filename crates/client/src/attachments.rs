@@ -5,10 +5,11 @@ mod downloading;
 mod uploading;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 pub use downloading::Downloading;
 pub use uploading::Uploading;
+pub(crate) use uploading::longest_of;
 
 use crate::error::ClientError;
 
@@ -61,6 +62,21 @@ pub struct AttachmentCondition<'a> {
 }
 
 impl AttachmentCondition<'_> {
+    /// True if there is one about the attachment itself.
+    pub(crate) fn is_about_version(&self) -> bool {
+        self.if_version.is_some() || self.if_etag.is_some() || self.if_absent
+    }
+
+    /// Refuses what the server would refuse where the attachment is as it was found.
+    pub(crate) fn check(&self, key: &str, name: &str, found: Option<&Attachment>) -> Result<(), ClientError> {
+        let version = found.map_or(0, |found| found.version);
+        let etag = found.map(|found| &*found.etag);
+        let holds = self.if_version.is_none_or(|expected| expected == version)
+            && (self.if_etag.is_none() || self.if_etag == etag)
+            && !(self.if_absent && found.is_some());
+        if holds { Ok(()) } else { Err(changed(key, name, version)) }
+    }
+
     /// The fields of a change of the attachment with this name.
     pub(crate) fn fields(&self, name: &str) -> Map<String, Value> {
         let mut fields = Map::new();
@@ -76,6 +92,24 @@ impl AttachmentCondition<'_> {
 
 fn hex(bytes: &[u8]) -> String {
     data_encoding::HEXLOWER.encode(bytes)
+}
+
+/// The refusal of a write that expects another version, as the server tells it.
+fn changed(key: &str, name: &str, version: u64) -> ClientError {
+    let is = match version {
+        0 => "does not exist".to_owned(),
+        version => format!("is there with version {version}"),
+    };
+    let message = format!(
+        "attachment {name:?} of document {key:?} is not changed, since it {is}: look at it, and decide again"
+    );
+    ClientError::Server {
+        status: 409,
+        code: "version_mismatch".to_owned(),
+        message,
+        details: json!({ "key": key, "name": name, "version": version }),
+        retry_after: None,
+    }
 }
 
 /// The refusal of bytes that are others than were written.

@@ -135,6 +135,7 @@ impl<'a> DocumentCheck<'a> {
 
 /// A version that was written.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(from = "WireWritten")]
 pub struct DocumentWritten {
     /// Number of the version: 1, and one more with each change, until the document is deleted.
     pub version: u64,
@@ -142,12 +143,30 @@ pub struct DocumentWritten {
     pub etag: String,
     /// When it was written, in milliseconds since the Unix epoch.
     pub changed_at_ms: u64,
-    /// True when there was no document before.
-    #[serde(default)]
+    /// True when there was none before: it is the first version.
     pub created: bool,
     /// Fields of a newer server that this client does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+/// A version that was written, as the API tells of it.
+#[derive(Deserialize)]
+struct WireWritten {
+    version: u64,
+    etag: String,
+    changed_at_ms: u64,
+    /// Only in what [`DocumentWritten`] itself has written.
+    created: Option<bool>,
+    #[serde(flatten)]
+    extra: Map<String, Value>,
+}
+
+impl From<WireWritten> for DocumentWritten {
+    fn from(wire: WireWritten) -> DocumentWritten {
+        let WireWritten { version, etag, changed_at_ms, created, extra } = wire;
+        DocumentWritten { version, etag, changed_at_ms, created: created.unwrap_or(version == 1), extra }
+    }
 }
 
 /// A version of a document, without its content.
@@ -366,6 +385,18 @@ mod tests {
         ] {
             let error = serde_json::from_value::<Document>(with(about(), wrong)).unwrap_err();
             assert!(error.to_string().contains(told), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_first_version_is_the_one_that_creates_a_document() {
+        for (version, created) in [(1, true), (2, false)] {
+            let told = json!({"version": version, "etag": "7", "changed_at_ms": 1, "new": true});
+            let written: DocumentWritten = serde_json::from_value(told.clone()).unwrap();
+            assert_eq!((written.version, written.created), (version, created));
+            let wire = serde_json::to_value(&written).unwrap();
+            assert_eq!(wire, with(told, json!({ "created": created })));
+            assert_eq!(serde_json::from_value::<DocumentWritten>(wire).unwrap(), written);
         }
     }
 

@@ -91,6 +91,13 @@ impl ClientError {
         }
     }
 
+    /// True when the server refuses the request for what it asks: later it would refuse it too, unless what
+    /// it is about changes. False when it may succeed by itself, or may have been carried out.
+    pub fn is_refusal(&self) -> bool {
+        // 429: a quota or a limit is used up, or the server is busy.
+        matches!(self, ClientError::Server { status, .. } if (400..500).contains(status) && *status != 429)
+    }
+
     /// True when the request may have been carried out all the same: its answer was lost.
     pub(crate) fn may_have_taken_effect(&self) -> bool {
         match self {
@@ -132,3 +139,17 @@ impl fmt::Display for ClientError {
 }
 
 impl std::error::Error for ClientError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_succeed_later_by_itself_is_no_refusal() {
+        let server = |status| ClientError::refused(status, "code", String::new());
+        assert!([400, 403, 404, 409, 412].iter().all(|status| server(*status).is_refusal()));
+        assert!(![429, 500, 503, 507].iter().any(|status| server(*status).is_refusal()));
+        let protocol = ClientError::Protocol { status: 404, reason: String::new() };
+        assert!(!protocol.is_refusal());
+    }
+}

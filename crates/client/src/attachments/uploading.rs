@@ -1,14 +1,21 @@
 //! An attachment on its way to the server.
 
+use std::io::SeekFrom;
+
 use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncSeek, AsyncSeekExt as _};
 
-use super::{AttachmentCondition, Upload, broken, hex, other_bytes};
+use super::{AttachmentCondition, Upload, broken, hex};
 use crate::client::Client;
 use crate::documents::DocumentWritten;
 use crate::error::ClientError;
+
+/// Message of a reader that has failed.
+const UNREAD: &str = "the bytes to upload could not be read";
+/// Bytes that are read at a time to compare them.
+const READ_BYTES: usize = 1 << 16;
 
 /// An attachment on its way to the server. It becomes one by [`Uploading::commit`]; an upload that is left
 /// ends by itself after an hour, and can be gone on with until then.
@@ -31,17 +38,20 @@ impl Uploading {
         Uploading { client, key, name, upload, hash: Sha256::new(), given: 0 }
     }
 
+    /// The same behind the bytes that the server has, which have this hash.
+    pub(crate) fn behind(self, hash: Sha256) -> Uploading {
+        Uploading { given: self.upload.bytes, hash, ..self }
+    }
+
     /// The upload as the server knew it when it was begun, or gone on with.
     pub fn upload(&self) -> &Upload {
         &self.upload
     }
 
-    /// Adds bytes. Those that the server has already, of an upload that is gone on with, are compared and not
-    /// sent.
+    /// Adds bytes.
     ///
     /// # Errors
-    /// `digest_mismatch`: they are not those that the server has. `upload_not_found`, `quota_exceeded`,
-    /// `payload_too_large`.
+    /// `upload_not_found`, `quota_exceeded`, `payload_too_large`.
     pub async fn add(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
         for chunk in bytes.chunks(self.chunk_bytes()) {
             self.add_chunk(Bytes::copy_from_slice(chunk)).await?;
@@ -68,18 +78,7 @@ impl Uploading {
         usize::try_from(self.upload.chunk_bytes_max).unwrap_or(usize::MAX).max(1)
     }
 
-    /// Adds a chunk: sends what the server has not.
-    async fn add_chunk(&mut self, mut chunk: Bytes) -> Result<(), ClientError> {
-        let missing = self.upload.bytes.saturating_sub(self.given);
-        let known = chunk.split_to(chunk.len().min(usize::try_from(missing).unwrap_or(usize::MAX)));
-        self.hash.update(&known);
-        self.given += known.len() as u64;
-        if !known.is_empty() && self.given == self.upload.bytes {
-            self.expect_known()?;
-        }
-        if chunk.is_empty() {
-            return Ok(());
-        }
+    async fn add_chunk(&mut self, chunk: Bytes) -> Result<(), ClientError> {
         let mut hash = self.hash.clone();
         let sending = self.client.upload_chunk(&self.key, &self.upload.upload, self.given, chunk.clone());
         // Their digest is taken while they are on their way.
@@ -90,27 +89,18 @@ impl Uploading {
         Ok(())
     }
 
-    fn expect_known(&self) -> Result<(), ClientError> {
-        match self.sha256() == self.upload.sha256 {
-            true => Ok(()),
-            false => Err(other_bytes(format!(
-                "the first {} bytes are not those that the server has: upload anew",
-                self.given
-            ))),
-        }
-    }
-
     /// SHA-256 of the bytes that were given.
     fn sha256(&self) -> String {
         hex(&self.hash.clone().finalize())
     }
 
     /// Makes an attachment of the bytes that were given, in the place of one with this name; the server
-    /// compares their number and SHA-256 with what has come. The document has to be there.
+    /// compares their number and SHA-256 with what has come. The document has to be there. If it is refused
+    /// the upload stays, and its bytes count, until [`Uploading::abort`] or for an hour.
     ///
     /// # Errors
     /// `document_not_found`, `upload_incomplete`, `digest_mismatch`, `version_mismatch`, `lease_lost`.
-    pub async fn commit(self, when: &AttachmentCondition<'_>) -> Result<DocumentWritten, ClientError> {
+    pub async fn commit(&self, when: &AttachmentCondition<'_>) -> Result<DocumentWritten, ClientError> {
         self.client.upload_commit(&self.key, &self.operation(when)).await
     }
 
@@ -138,6 +128,46 @@ impl Uploading {
     }
 }
 
+/// The upload that has most bytes, among those whose bytes are the first ones of a reader, and the hash of
+/// these bytes, behind which the reader is then; `None`: there is none with any bytes, and the reader is at
+/// its beginning.
+pub(crate) async fn longest_of(
+    mut uploads: Vec<Upload>,
+    reader: &mut (impl AsyncRead + AsyncSeek + Unpin),
+) -> Result<Option<(Upload, Sha256)>, ClientError> {
+    uploads.retain(|upload| upload.bytes > 0);
+    uploads.sort_by_key(|upload| upload.bytes);
+    let (mut hash, mut at, mut found) = (Sha256::new(), 0, None);
+    for upload in uploads {
+        let missing = upload.bytes - at;
+        if take(reader, missing, &mut hash).await? < missing {
+            break;
+        }
+        at = upload.bytes;
+        if hex(&hash.clone().finalize()) == upload.sha256 {
+            found = Some((upload, hash.clone()));
+        }
+    }
+    let behind = found.as_ref().map_or(0, |(upload, _)| upload.bytes);
+    reader.seek(SeekFrom::Start(behind)).await.map_err(|e| broken(UNREAD, &e))?;
+    Ok(found)
+}
+
+/// Takes so many bytes of a reader, or all that it has, into a hash; their number.
+async fn take(
+    reader: &mut (impl AsyncRead + Unpin),
+    most: u64,
+    hash: &mut Sha256,
+) -> Result<u64, ClientError> {
+    let (mut rest, mut taken, mut bytes) = (reader.take(most), 0, BytesMut::with_capacity(READ_BYTES));
+    while rest.read_buf(&mut bytes).await.map_err(|e| broken(UNREAD, &e))? > 0 {
+        taken += bytes.len() as u64;
+        hash.update(&bytes);
+        bytes.clear();
+    }
+    Ok(taken)
+}
+
 /// Reads a chunk of this length; of fewer bytes when the reader ends.
 async fn read_chunk(reader: &mut (impl AsyncRead + Unpin), length: usize) -> Result<Bytes, ClientError> {
     let mut chunk = BytesMut::with_capacity(length);
@@ -146,7 +176,48 @@ async fn read_chunk(reader: &mut (impl AsyncRead + Unpin), length: usize) -> Res
         match rest.read_buf(&mut chunk).await {
             Ok(0) => return Ok(chunk.freeze()),
             Ok(_) => {}
-            Err(error) => return Err(broken("the bytes to upload could not be read", &error)),
+            Err(error) => return Err(broken(UNREAD, &error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+
+    /// An upload with some bytes, whose id is their number.
+    fn upload(bytes: &[u8]) -> Upload {
+        Upload {
+            upload: bytes.len().to_string(),
+            bytes: bytes.len() as u64,
+            sha256: hex(&Sha256::digest(bytes)),
+            chunk_bytes_max: 4,
+            expires_at_ms: 9,
+        }
+    }
+
+    #[tokio::test]
+    async fn the_longest_upload_of_these_bytes_is_found_and_the_reader_is_behind_it() {
+        for (uploads, expected) in [
+            (&["abc", "a", "abX", "abcdefgh", ""][..], "abc"),
+            (&["abcdef", "abcdXf"], "abcdef"),
+            (&["X", "abX", ""], ""),
+            (&[], ""),
+        ] {
+            let mut reader = Cursor::new(b"abcdef");
+            let all = uploads.iter().map(|bytes| upload(bytes.as_bytes())).collect();
+            let found = longest_of(all, &mut reader).await.unwrap();
+            assert_eq!(found.as_ref().map_or(0, |(upload, _)| upload.bytes), expected.len() as u64);
+            if let Some((upload, hash)) = found {
+                assert_eq!(hex(&hash.finalize()), upload.sha256);
+            }
+            let mut rest = String::new();
+            reader.read_to_string(&mut rest).await.unwrap();
+            assert_eq!(format!("{expected}{rest}"), "abcdef", "{uploads:?}");
         }
     }
 }

@@ -4,10 +4,11 @@ use bytes::Bytes;
 use http::Method;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncSeek, AsyncWrite};
 
-use crate::attachments::{Attachment, AttachmentCondition, Downloading, Upload, Uploading};
+use crate::attachments::{Attachment, AttachmentCondition, Downloading, Upload, Uploading, longest_of};
 use crate::client::{Client, encoded};
 use crate::documents::DocumentWritten;
 use crate::error::ClientError;
@@ -34,20 +35,46 @@ impl Client {
         Ok(Uploading::new(self.clone(), key, name, upload))
     }
 
-    /// Goes on with the upload for an attachment to which most bytes have come: give all bytes from the first
-    /// one on. `None`: there is none.
+    /// Looks whether an attachment could be written now, so that no bytes are sent in vain: whether its
+    /// document is there, and the conditions hold, except that of a lock. The commit looks again.
     ///
     /// # Errors
-    /// `namespace_not_found`.
-    pub async fn upload_resume(&self, key: &str, name: &str) -> Result<Option<Uploading>, ClientError> {
+    /// `document_not_found`, `version_mismatch`.
+    pub async fn upload_check(
+        &self,
+        key: &str,
+        name: &str,
+        when: &AttachmentCondition<'_>,
+    ) -> Result<(), ClientError> {
+        if when.is_about_version() {
+            let found = self.attachments(key).await?;
+            return when.check(key, name, found.iter().find(|one| one.name == name));
+        }
+        // One of them tells that the document is there.
+        let path = self.path(&format!("/documents/{}/attachments?limit=1", encoded(key)));
+        self.look::<IgnoredAny>(path).await.map(|_| ())
+    }
+
+    /// Goes on with an upload for an attachment: of those whose bytes are the first ones of the reader with
+    /// the one that has most. The reader is then behind these bytes; give the upload the rest. `None`: there
+    /// is none, and the reader is at its beginning. The media type is the one with which it was begun.
+    ///
+    /// # Errors
+    /// `namespace_not_found`; `incomplete_body`: the reader has failed.
+    pub async fn upload_resume(
+        &self,
+        key: &str,
+        name: &str,
+        reader: &mut (impl AsyncRead + AsyncSeek + Unpin),
+    ) -> Result<Option<Uploading>, ClientError> {
         #[derive(Deserialize)]
         struct Uploads {
             uploads: Vec<Upload>,
         }
         let path = self.uploads_path(key, "") + &format!("?name={}", encoded(name));
         let found = self.get::<Uploads>(path).await?.uploads;
-        let furthest = found.into_iter().max_by_key(|upload| upload.bytes);
-        Ok(furthest.map(|upload| Uploading::new(self.clone(), key, name, upload)))
+        let longest = longest_of(found, reader).await?;
+        Ok(longest.map(|(upload, hash)| Uploading::new(self.clone(), key, name, upload).behind(hash)))
     }
 
     /// Writes an attachment of a document from a reader, in chunks, each of which is sent again when its
@@ -71,12 +98,15 @@ impl Client {
         reader: &mut (impl AsyncRead + Unpin),
     ) -> Result<DocumentWritten, ClientError> {
         let mut uploading = self.upload_begin(key, name, content_type).await?;
-        if let Err(error) = uploading.add_all(reader).await {
+        let written = match uploading.add_all(reader).await {
+            Ok(()) => uploading.commit(&AttachmentCondition::default()).await,
+            Err(error) => Err(error),
+        };
+        if written.is_err() {
             // Nobody goes on with it, and until it ends its bytes count.
             let _ = uploading.abort().await;
-            return Err(error);
         }
-        uploading.commit(&AttachmentCondition::default()).await
+        written
     }
 
     /// Begins to read an attachment of a document.
@@ -152,8 +182,7 @@ impl Client {
         fields: &Map<String, Value>,
     ) -> Result<DocumentWritten, ClientError> {
         let call = self.call(Method::POST, self.uploads_path(key, "/commit"), json!(fields).to_string());
-        let answer = self.run(call, Safety::Repeatable).await?;
-        Ok(DocumentWritten { created: answer.status == 201, ..parse(&answer.body)? })
+        parse(&self.run(call, Safety::Repeatable).await?.body)
     }
 
     pub(crate) async fn upload_end(&self, key: &str, upload: &str) -> Result<(), ClientError> {

@@ -46,8 +46,7 @@ impl Client {
         let own = self.idempotency_key();
         let body = encode::document(put, put.request_id.unwrap_or(&own));
         let call = self.call(Method::PUT, self.document_path(key), body);
-        let answer = self.run(call, Safety::Repeatable).await?;
-        Ok(DocumentWritten { created: answer.status == 201, ..parse(&answer.body)? })
+        parse(&self.run(call, Safety::Repeatable).await?.body)
     }
 
     /// Changes a document whose content is JSON, in the place where it lies. A repeat after a lost answer

@@ -31,6 +31,10 @@ struct State {
     /// Offsets of the chunks that came.
     offsets: Vec<usize>,
     committed: Option<String>,
+    /// The document is not there.
+    is_missing: bool,
+    /// Uploads that were ended.
+    ended: usize,
 }
 
 type Shared = Arc<Mutex<State>>;
@@ -86,6 +90,17 @@ fn respond(state: &mut State, line: &str, headers: &HashMap<String, String>, bod
     let json = |status: u16, body: String| {
         format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
     };
+    let missing = r#"{"error":{"code":"document_not_found","message":"there is none"}}"#;
+    if line.starts_with("DELETE ") {
+        state.ended += 1;
+        return (json(200, "{}".to_owned()), false);
+    }
+    if line.starts_with("GET ") && line.contains("/attachments?") {
+        return match state.is_missing {
+            true => (json(404, missing.to_owned()), false),
+            false => (json(200, listed(state)), false),
+        };
+    }
     if line.starts_with("GET ") {
         return download(state, headers);
     }
@@ -102,6 +117,9 @@ fn respond(state: &mut State, line: &str, headers: &HashMap<String, String>, bod
         return (answer, is_cut);
     }
     if line.contains("/commit ") {
+        if state.is_missing {
+            return (json(404, missing.to_owned()), false);
+        }
         state.committed = Some(String::from_utf8_lossy(body).into_owned());
         return (json(201, r#"{"version":1,"etag":"7","changed_at_ms":1}"#.to_owned()), false);
     }
@@ -110,6 +128,14 @@ fn respond(state: &mut State, line: &str, headers: &HashMap<String, String>, bod
         r#"{{"upload":"u","name":"a","bytes":0,"sha256":"{sha256}","chunk_bytes_max":{CHUNK},"expires_at_ms":9}}"#
     );
     (json(201, upload), false)
+}
+
+/// A list of the one attachment.
+fn listed(state: &State) -> String {
+    let etag = state.etag;
+    format!(
+        r#"{{"attachments":[{{"name":"a","version":3,"etag":"{etag}","changed_at_ms":5,"bytes":0,"sha256":""}}]}}"#
+    )
 }
 
 fn download(state: &mut State, headers: &HashMap<String, String>) -> (Vec<u8>, bool) {
@@ -150,6 +176,40 @@ async fn chunks_whose_answers_are_lost_are_sent_again_and_none_is_missing() {
     assert_eq!(state.offsets, [0, 0, 0, 0, 1, 2, 3, 4, 5].map(|chunk| chunk * CHUNK));
     let committed = state.committed.as_ref().unwrap();
     assert!(committed.contains(&HEXLOWER.encode(&Sha256::digest(&content))), "{committed}");
+}
+
+#[tokio::test]
+async fn of_an_upload_that_is_refused_nothing_is_left() {
+    let (address, state) = serve(State { is_missing: true, ..State::default() }).await;
+    let error = client(address).upload("k", "a", None, &mut &b"content"[..]).await.unwrap_err();
+    assert!(error.code() == Some("document_not_found") && error.is_refusal(), "{error}");
+    assert_eq!(state.lock().unwrap().ended, 1);
+}
+
+#[tokio::test]
+async fn an_upload_that_would_be_refused_is_told_before_it_begins() {
+    let (address, state) = serve(State { etag: 9, ..State::default() }).await;
+    let client = client(address);
+    let none = AttachmentCondition::default();
+    for (name, when, holds) in [
+        ("a", none.clone(), true),
+        ("a", AttachmentCondition { if_version: Some(3), if_etag: Some("9"), ..none.clone() }, true),
+        ("a", AttachmentCondition { if_version: Some(3), if_etag: Some("8"), ..none.clone() }, false),
+        ("a", AttachmentCondition { if_version: Some(2), ..none.clone() }, false),
+        ("a", AttachmentCondition { if_absent: true, ..none.clone() }, false),
+        ("b", AttachmentCondition { if_absent: true, ..none.clone() }, true),
+        ("b", AttachmentCondition { if_version: Some(3), ..none.clone() }, false),
+        ("b", AttachmentCondition { if_etag: Some("9"), ..none.clone() }, false),
+    ] {
+        let checked = client.upload_check("k", name, &when).await;
+        let code = checked.as_ref().err().and_then(ClientError::code);
+        assert_eq!(code, (!holds).then_some("version_mismatch"), "{name}: {when:?}");
+    }
+    state.lock().unwrap().is_missing = true;
+    for when in [none.clone(), AttachmentCondition { if_absent: true, ..none }] {
+        let error = client.upload_check("k", "a", &when).await.unwrap_err();
+        assert_eq!(error.code(), Some("document_not_found"), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -1,15 +1,15 @@
 //! `sluice attach`.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use sluice_client::{Attachment, AttachmentCondition, Transaction, Uploading};
-use tokio::io::{AsyncRead, ReadBuf};
+use sluice_client::{Attachment, AttachmentCondition, ClientError, Transaction, Uploading};
+use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 
 use super::attach_get::{self, GetArgs};
 use super::connect::{Connection, ReadFlags, ServerFlags};
@@ -78,7 +78,8 @@ impl ConditionFlags {
     sluice attach put orders/17 video.mp4 --resume\n  \
     tar c data | sluice attach put orders/17 - --name data.tar\n\n\
     Prints the version and the ETag. The document has to be there. With --transaction the bytes come at once,\n\
-    and the attachment with the commit, for which there is an hour.")]
+    and the attachment with the commit, for which there is an hour. A put that is refused leaves nothing; what\n\
+    has come of one that is interrupted stays for an hour, for --resume.")]
 pub(crate) struct PutArgs {
     /// Key of the document.
     key: String,
@@ -90,7 +91,8 @@ pub(crate) struct PutArgs {
     /// Media type of the bytes.
     #[arg(long = "type", value_name = "TYPE")]
     content_type: Option<String>,
-    /// Go on with an upload that was interrupted within the last hour, if its bytes are those of the file.
+    /// Go on with the upload that has most bytes of the file, of those that were interrupted within the last
+    /// hour. It keeps the media type with which it was begun: leave --type out.
     #[arg(long)]
     resume: bool,
     /// Only if there is no attachment with this name.
@@ -135,18 +137,70 @@ pub(super) async fn run(verb: AttachVerb, out: Out) -> Result<u8> {
 
 async fn put(args: &PutArgs, out: Out) -> Result<()> {
     let name = name_of(args)?;
+    let file = open(args)?;
     let connection = args.server.connect()?;
-    let uploading = match args.file == Path::new("-") {
-        true => send_stdin(&connection, args, &name, out).await?,
-        false => send_file(&connection, args, &name, out).await?,
-    };
     let when = args.when.condition(args.if_absent);
-    let staged = || Transaction::new().attach(&uploading, &when);
-    if let Some(results) = args.join.stage(&connection, staged).await? {
-        return joined::told(out, &results);
+    // In a transaction the document may be staged only: that is told at the commit.
+    if args.join.transaction().is_none() {
+        let checked = connection.client.upload_check(&args.key, &name, &when).await;
+        checked.map_err(|e| connection.error(&e))?;
+    }
+    let uploading = match &file {
+        Some(file) => send_file(&connection, args, &name, file, out).await?,
+        None => {
+            let uploading = begin(&connection, args, &name).await?;
+            send(&connection, args, uploading, tokio::io::stdin(), None, out).await?
+        }
+    };
+    if let Some(transaction) = args.join.transaction() {
+        let operations = Transaction::new().attach(&uploading, &when);
+        let staged = connection.client.transaction_stage(transaction, &operations).await;
+        return joined::told(out, &or_end(&connection, args, uploading, staged).await?);
     }
     let written = uploading.commit(&when).await;
-    out.show(&written.map_err(|e| connection.error(&e))?, doc_edit::written)
+    out.show(&or_end(&connection, args, uploading, written).await?, doc_edit::written)
+}
+
+fn is_stdin(args: &PutArgs) -> bool {
+    args.file == Path::new("-")
+}
+
+/// The file to attach; `None`: stdin.
+fn open(args: &PutArgs) -> Result<Option<File>> {
+    let name = args.file.display();
+    let unreadable = |e: io::Error| CliError::unreadable(&name.to_string(), &e);
+    let file = match is_stdin(args) {
+        true => None,
+        false => Some(File::open(&args.file).map_err(unreadable)?),
+    };
+    let found = file.as_ref().map(File::metadata).transpose().map_err(unreadable)?;
+    if args.resume && !found.is_some_and(|found| found.is_file()) {
+        let what = if is_stdin(args) { "stdin".to_owned() } else { name.to_string() };
+        return Err(CliError::usage(format!("{what} cannot be read again: give a file to resume with")));
+    }
+    Ok(file)
+}
+
+/// The answer to a step of an upload. Where it is a refusal, or nobody can go on with the upload, nothing is
+/// left of that; else its bytes stay, for a call that goes on with it.
+async fn or_end<T>(
+    connection: &Connection,
+    args: &PutArgs,
+    uploading: Uploading,
+    answer: std::result::Result<T, ClientError>,
+) -> Result<T> {
+    let error = match answer {
+        Ok(answer) => return Ok(answer),
+        Err(error) => error,
+    };
+    if error.is_refusal() || is_stdin(args) {
+        // The error that stopped it says more than one of this.
+        let _ = uploading.abort().await;
+        return Err(connection.error(&error));
+    }
+    let hint = "What has come and is not attached stays for an hour: the same command with --resume, and without \
+                --type, goes on behind it.";
+    Err(connection.error(&error).hint(hint))
 }
 
 async fn begin(connection: &Connection, args: &PutArgs, name: &str) -> Result<Uploading> {
@@ -154,57 +208,69 @@ async fn begin(connection: &Connection, args: &PutArgs, name: &str) -> Result<Up
     begun.map_err(|e| connection.error(&e))
 }
 
-/// Sends stdin. If that fails nobody can go on with it, and nothing is left of it.
-async fn send_stdin(connection: &Connection, args: &PutArgs, name: &str, out: Out) -> Result<Uploading> {
-    if args.resume {
-        return Err(CliError::usage("stdin cannot be read again: give a file to resume with"));
-    }
-    let mut uploading = begin(connection, args, name).await?;
-    match send(connection, &mut uploading, tokio::io::stdin(), None, out).await {
-        Ok(()) => Ok(uploading),
-        Err(error) => {
-            // The error that stopped it says more than one of this.
-            let _ = uploading.abort().await;
-            Err(error)
-        }
-    }
+/// Sends a file; from where an upload was interrupted, if that is asked for.
+async fn send_file(
+    connection: &Connection,
+    args: &PutArgs,
+    name: &str,
+    file: &File,
+    out: Out,
+) -> Result<Uploading> {
+    let found = file.metadata();
+    let total = found.map_err(|e| CliError::unreadable(&args.file.display().to_string(), &e))?.len();
+    let interrupted = match args.resume {
+        true => resume(connection, args, name, file, out).await?,
+        false => None,
+    };
+    let uploading = match interrupted {
+        Some(uploading) => uploading,
+        None => begin(connection, args, name).await?,
+    };
+    send(connection, args, uploading, Blocking(file), Some(total), out).await
 }
 
-/// Sends a file; from where an upload was interrupted, if that is asked for and the bytes are the same.
-async fn send_file(connection: &Connection, args: &PutArgs, name: &str, out: Out) -> Result<Uploading> {
-    let unreadable = |e: std::io::Error| CliError::unreadable(&args.file.display().to_string(), &e);
-    let mut file = File::open(&args.file).map_err(unreadable)?;
-    let total = file.metadata().map_err(unreadable)?.len();
-    if args.resume {
-        let found = connection.client.upload_resume(&args.key, name).await;
-        let found = found.map_err(|e| connection.error(&e))?;
-        if let Some(mut uploading) = found.filter(|uploading| uploading.upload().bytes <= total) {
-            out.note(&format!("going on behind {}", size(uploading.upload().bytes)));
-            match send(connection, &mut uploading, Blocking(&file), Some(total), out).await {
-                Err(error) if error.code() == "digest_mismatch" => {
-                    out.note("the upload that was interrupted has other bytes: beginning anew");
-                    file.rewind().map_err(unreadable)?;
-                }
-                sent => return sent.map(|()| uploading),
-            }
-        }
+/// The upload to go on with; the file is behind the bytes that it has.
+async fn resume(
+    connection: &Connection,
+    args: &PutArgs,
+    name: &str,
+    file: &File,
+    out: Out,
+) -> Result<Option<Uploading>> {
+    let found = connection.client.upload_resume(&args.key, name, &mut Blocking(file)).await;
+    let Some(uploading) = found.map_err(|e| connection.error(&e))? else {
+        out.note("no upload that was interrupted has the first bytes of the file: beginning anew");
+        return Ok(None);
+    };
+    let known = size(uploading.upload().bytes);
+    if args.content_type.is_some() {
+        // The server does not tell which type that is.
+        let reason =
+            format!("the upload that has {known} of the file keeps the type with which it was begun");
+        return Err(CliError::usage(reason)
+            .hint("Leave out --type to go on with it, or --resume to begin anew with this type."));
     }
-    let mut uploading = begin(connection, args, name).await?;
-    send(connection, &mut uploading, Blocking(&file), Some(total), out).await?;
-    Ok(uploading)
+    out.note(&format!("going on behind {known}"));
+    Ok(Some(uploading))
 }
 
+/// Sends all bytes of a reader.
 async fn send(
     connection: &Connection,
-    uploading: &mut Uploading,
+    args: &PutArgs,
+    mut uploading: Uploading,
     reader: impl AsyncRead + Unpin,
     total: Option<u64>,
     out: Out,
-) -> Result<()> {
+) -> Result<Uploading> {
     let progress = Progress::bytes(out, total, "uploaded");
+    progress.begin_at(uploading.upload().bytes);
     let sent = uploading.add_all(&mut Counted { reader, progress: progress.clone() }).await;
     progress.finish();
-    sent.map_err(|e| connection.error(&e))
+    match sent {
+        Ok(()) => Ok(uploading),
+        Err(error) => or_end(connection, args, uploading, Err(error)).await,
+    }
 }
 
 /// A file that is read as it is needed; the thread waits for the disk.
@@ -218,6 +284,16 @@ impl AsyncRead for Blocking<'_> {
     ) -> Poll<io::Result<()>> {
         let read = self.0.read(into.initialize_unfilled());
         Poll::Ready(read.map(|count| into.advance(count)))
+    }
+}
+
+impl AsyncSeek for Blocking<'_> {
+    fn start_seek(mut self: Pin<&mut Self>, to: SeekFrom) -> io::Result<()> {
+        self.0.seek(to).map(|_| ())
+    }
+
+    fn poll_complete(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<u64>> {
+        Poll::Ready(self.0.stream_position())
     }
 }
 

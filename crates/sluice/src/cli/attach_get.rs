@@ -1,19 +1,26 @@
 //! `sluice attach get`: into a file, by way of a part that stays until all bytes have come, or to stdout.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{self, IsTerminal as _, Read as _, Write};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use rustix::fs::OFlags;
 use sluice_client::{Attachment, Downloading};
 
 use super::connect::{Connection, ServerFlags};
 use super::format::size;
 use super::progress::Progress;
 use super::{CliError, Out, Result};
+use crate::atomic_file::sync_folder_of;
 
 /// Bytes of a part that are read at a time.
 const READ_BYTES: usize = 1 << 20;
+/// Permission bits of a new file, less those that the umask takes.
+const NEW_FILE_MODE: u32 = 0o666;
+/// Permission bits without which a part could not be gone on with.
+const PART_MODE: u32 = 0o600;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sluice attach get orders/17 video.mp4 -o video.mp4\n  \
@@ -25,8 +32,8 @@ pub(crate) struct GetArgs {
     key: String,
     /// Name of the attachment.
     name: String,
-    /// File to write; it is replaced when all bytes have come. A device, pipe or link is written as the bytes
-    /// come [default: stdout].
+    /// File to write; it is replaced when all bytes have come, and keeps its permissions. A device, pipe or
+    /// link is written as the bytes come. `-`: stdout, as without this flag.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -35,13 +42,19 @@ pub(crate) struct GetArgs {
 
 pub(super) async fn run(args: &GetArgs, out: Out) -> Result<()> {
     let connection = args.server.connect()?;
-    if let Some(path) = args.output.as_deref().filter(|path| is_written_through(path)) {
-        let mut file = File::create(path).map_err(|e| CliError::unwritable(path, &e))?;
+    let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    if let Some(path) = output.filter(|path| path.is_dir()) {
+        let reason = format!("{} is a directory: give the path of a file", path.display());
+        return Err(CliError::usage(reason));
+    }
+    if let Some(path) = output.filter(|path| is_written_through(path)) {
+        // What is behind a link is truncated when it is opened: only where there is something to write.
         let mut downloading = begin(&connection, args).await?;
         let unwritable = |e: io::Error| CliError::unwritable(path, &e);
+        let mut file = File::create(path).map_err(unwritable)?;
         return receive(&connection, &mut downloading, 0, &mut file, unwritable, out).await;
     }
-    if let Some(path) = &args.output {
+    if let Some(path) = output {
         let attachment = to_file(&connection, args, path, out).await?;
         return out.show(&attachment, |attachment| {
             format!("{} written to {}\n", size(attachment.bytes), path.display())
@@ -133,8 +146,21 @@ impl Part {
         let mut path = target.to_owned().into_os_string();
         path.push(format!(".{}.part", attachment.etag));
         let path = PathBuf::from(path);
-        let opened = OpenOptions::new().read(true).append(true).create(true).open(&path);
-        let file = opened.map_err(|e| CliError::unwritable(&path, &e))?;
+        let unwritable = |e: io::Error| CliError::unwritable(&path, &e);
+        // Its name can be foreseen: another may have put something there that leads elsewhere.
+        if let Ok(found) = fs::symlink_metadata(&path) {
+            expect_own(&path, &found)?;
+        }
+        let replaced = mode_of(target);
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+        options.mode(replaced.unwrap_or(NEW_FILE_MODE) | PART_MODE);
+        let file = options.open(&path).map_err(unwritable)?;
+        expect_own(&path, &file.metadata().map_err(unwritable)?)?;
+        if let Some(mode) = replaced {
+            // Who may not read the target may not read what comes in its place either.
+            set_mode(&file, mode | PART_MODE).map_err(unwritable)?;
+        }
         match file.try_lock() {
             Ok(()) => Ok(Part { file, path }),
             Err(TryLockError::WouldBlock) => Err(CliError::failed(format!(
@@ -182,8 +208,40 @@ impl Part {
         }
     }
 
-    /// Makes it the target.
+    /// Makes it the target, durably, with the permissions of the file that it replaces.
     fn place(self, target: &Path) -> Result<()> {
-        fs::rename(&self.path, target).map_err(|e| CliError::unwritable(target, &e))
+        let placed = || {
+            if let Some(mode) = mode_of(target) {
+                set_mode(&self.file, mode)?;
+            }
+            self.file.sync_all()?;
+            fs::rename(&self.path, target)?;
+            sync_folder_of(target)
+        };
+        placed().map_err(|e| CliError::unwritable(target, &e))
+    }
+}
+
+/// Refuses what is no regular file, or has another name beside this one.
+fn expect_own(path: &Path, found: &Metadata) -> Result<()> {
+    if found.is_file() && found.nlink() == 1 {
+        return Ok(());
+    }
+    let reason =
+        format!("{} is not a regular file without other names: nothing is written into it", path.display());
+    Err(CliError::usage(reason).hint("Remove it, or write another file: the bytes come there first."))
+}
+
+/// The permission bits of a file; `None`: there is none.
+fn mode_of(path: &Path) -> Option<u32> {
+    let found = fs::symlink_metadata(path).ok().filter(Metadata::is_file);
+    found.map(|found| found.permissions().mode() & 0o777)
+}
+
+/// Gives a file these permission bits, if it has others: some file systems cannot.
+fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    match file.metadata()?.permissions().mode() & 0o777 == mode {
+        true => Ok(()),
+        false => file.set_permissions(Permissions::from_mode(mode)),
     }
 }
