@@ -136,6 +136,16 @@ def assert_done(halves: Halves, results: list[dict]):
         namespace.call("POST", "/v1/grants/release", {"token": own[5]["grant"]["token"]})
 
 
+def test_refusals_name_the_key_that_was_given_and_the_namespace(server):
+    commit(server, putting("k", "1"), there(putting("k", "1")), key="mine")
+    told = refused(server, putting("k", "2"), there(putting("k", "2")), key="mine")
+    assert told["code"] == "idempotency_mismatch" and told["details"] == {"key": "mine"}, told
+    server.call("PUT", "/v1/namespaces/b", {"quotas": {"bytes": 10}})
+    told = refused(server, putting("k", "3"), there(putting("big", "x" * 100)))
+    assert told["code"] == "quota_exceeded" and told["details"]["namespace"] == "b", told
+    assert 'namespace "b": ' in told["message"]
+
+
 @needs_faketime
 @pytest.mark.parametrize("ahead", [[""], ["b"], ["", "b"]])
 def test_a_clock_that_is_set_back_refuses_nothing(tmp_path, ahead):

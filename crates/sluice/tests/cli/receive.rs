@@ -76,4 +76,7 @@ fn a_consumer_that_pulls_has_neither_queues_nor_credit() {
     let consumer = server.one(&["consumer", "list"]);
     assert_eq!(consumer["state"], "pulling");
     assert!(consumer.get("queues").is_none() && consumer.get("credit").is_none(), "{consumer}");
+    let id = consumer["consumer"].to_string();
+    let told = server.run(&["consumer", "detach", id.trim_matches('"'), "--grace", "5s"]).fails(3);
+    assert!(told.contains("is not attached: it pulls"), "{told}");
 }
