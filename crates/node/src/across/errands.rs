@@ -81,8 +81,19 @@ impl Errands {
     /// Errands of the leader of shard `own` about transactions that are decided and prepared on it, at the
     /// time of its log, in microseconds since the Unix epoch.
     pub fn new(own: u32, decided: &[DecidedView], prepared: &[PreparedView], now_us: u64) -> Errands {
+        Errands::asking_after(DECIDED_WITHIN_US, own, decided, prepared, now_us)
+    }
+
+    /// As [`Errands::new`], with another time after which it is asked for the decision, in microseconds.
+    pub fn asking_after(
+        asked_after_us: u64,
+        own: u32,
+        decided: &[DecidedView],
+        prepared: &[PreparedView],
+        now_us: u64,
+    ) -> Errands {
         let decided = decided.iter().filter(|it| it.decided_at_us + DRIVEN_US <= now_us);
-        let prepared = prepared.iter().filter(|it| is_overdue(it, now_us));
+        let prepared = prepared.iter().filter(|it| it.prepared_at_us + asked_after_us <= now_us);
         let jobs = decided.map(|it| Job::finish(it, own)).chain(prepared.map(Job::resolve)).collect();
         Errands { own, begun: Job(VecDeque::new()), jobs, silent: BTreeSet::new() }
     }

@@ -9,6 +9,10 @@ use tokio::sync::oneshot::{self, Receiver, error::TryRecvError};
 
 use crate::workload::{Op, TwoPhaseOp};
 
+/// Time after which a leader asks for the decision on what is prepared, in microseconds: early enough to come
+/// before drivers that are slow, whenever these may decide no more.
+pub(crate) const ASKED_AFTER_US: u64 = 50_000;
+
 /// One look of a leader, and its errands.
 #[derive(Debug)]
 pub(crate) enum Tending {
@@ -25,7 +29,8 @@ impl Tending {
         let read = Read(Box::new(move |looking: Result<&mut ShardView<'_>, Error>| {
             let errands = looking.map(|at| {
                 let decided = at.engine.decided_transactions();
-                Errands::new(shard, &decided, &at.engine.prepared_transactions(), at.now_us)
+                let prepared = at.engine.prepared_transactions();
+                Errands::asking_after(ASKED_AFTER_US, shard, &decided, &prepared, at.now_us)
             });
             let _ = sender.send(errands);
         }));

@@ -9,14 +9,13 @@ use sluice_engine::id::{BlobRef, NamespaceId};
 use sluice_engine::query::NamespaceView;
 use sluice_engine::settings::Quotas;
 use sluice_node::Committed;
-use sluice_node::across::errands::DECIDED_WITHIN_US;
 use sluice_node::shard::request::Answer;
 
 use super::World;
 use super::history::History;
 use crate::across::driving::{Driving, outcome};
 use crate::across::requests::{ACCOUNTS, Account, Place, Requests, look, touch};
-use crate::across::tending::Tending;
+use crate::across::tending::{ASKED_AFTER_US, Tending};
 use crate::model::Checked;
 use crate::rng::Rng;
 use crate::workload::{Op, SentBlob};
@@ -352,7 +351,7 @@ impl World {
         let left = self.lanes.iter().enumerate().flat_map(|(shard, lane)| {
             let prepared = lane.history.witness().prepared_transactions().into_iter();
             prepared.map(move |part| {
-                let asks_us = part.prepared_at_us + DECIDED_WITHIN_US;
+                let asks_us = part.prepared_at_us + ASKED_AFTER_US;
                 left_us(shard, asks_us).max(left_us(part.shard as usize, part.until_us))
             })
         });
