@@ -14,12 +14,16 @@ var documentGone document
 // repeats says whether the document is what this very call has written before.
 func (now *moment) repeats(operation *Operation) bool {
 	document := &now.documents[operation.Keys[0]]
-	if now.told && document.end != 0 && document.etag != 0 && document.etag != operation.Etag {
+	if now.told && document.end != 0 &&
+		(differs(document.etag, operation.Etag) || differs(document.version, operation.Version)) {
 		return false // its time is over, and this is another one
 	}
 	return now.record.Repeatable && !now.record.Transaction && document.present &&
 		document.last == now.record.Name
 }
+
+// differs says whether a number that is known is not the one that was told.
+func differs(known, told uint64) bool { return known != 0 && told != 0 && known != told }
 
 // admitsWrite says whether all conditions of a write hold. If the answer was told, it says whether there was
 // a document; if not, one whose time may be over is there unless its absence is asked for.

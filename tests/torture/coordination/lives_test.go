@@ -55,6 +55,15 @@ var lives = map[string]life{
 		ok(40, 50, "c", put(0, 2, 2, 3).times(200)),
 		deny(110, 120, NotFound, "d", Operation{Kind: Get, Keys: []int{0}}),
 	}},
+	"a repeated write writes anew once its document is over": {true, []Record{
+		repeatable(lost(40, 50, "c", put(0, 2, 0, 0).times(100))),
+		repeatable(ok(300, 310, "c", put(0, 2, 1, 3).times(100))),
+		ok(320, 330, "d", read(0, "c", 2, 1, 3)),
+	}},
+	"a repeated write does not write anew before": {false, []Record{
+		repeatable(lost(40, 50, "c", put(0, 2, 0, 0).times(200))),
+		repeatable(ok(60, 70, "c", put(0, 2, 1, 3).times(200))),
+	}},
 	"a repeated write writes once": {true, []Record{
 		repeatable(lost(40, 50, "c", put(0, 2, 0, 0))), repeatable(ok(60, 70, "c", put(0, 2, 2, 3))),
 		ok(80, 90, "d", put(0, 3, 3, 4)),
