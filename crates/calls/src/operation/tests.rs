@@ -57,3 +57,24 @@ fn names_are_unique_and_hot_operations_stand_first() {
     let hot = Operation::ALL.iter().take_while(|one| one.is(Trait::Hot)).count();
     assert_eq!(Operation::ALL.iter().filter(|one| one.is(Trait::Hot)).count(), hot);
 }
+
+/// Calls over a session are not audited: they are those of workers, which the documentation lists.
+#[test]
+fn what_is_called_over_sessions_is_documented_and_is_nobody_elses() {
+    let page = include_str!("../../../../docs/grpc.md");
+    let section = page.split("### Calls over a session").nth(1).unwrap();
+    let is_row = |line: &&str| line.starts_with("| `");
+    let rows = section.lines().skip_while(|line| !is_row(line)).take_while(is_row);
+    let mut documented: Vec<String> = rows
+        .flat_map(|row| {
+            let mut names = row.split('`').skip(1).step_by(2);
+            let service = names.next().unwrap();
+            names.map(move |name| format!("{service}/{name}"))
+        })
+        .collect();
+    let called = Operation::ALL.iter().filter(|one| one.is_called_over_sessions());
+    let mut called: Vec<String> = called.map(|one| one.grpc().unwrap().to_owned()).collect();
+    documented.sort();
+    called.sort();
+    assert_eq!(called, documented);
+}
