@@ -23,7 +23,7 @@ func (now *moment) repeats(operation *Operation) bool {
 }
 
 // differs says whether a number that is known is not the one that was told.
-func differs(known, told uint64) bool { return known != 0 && told != 0 && known != told }
+func differs(known, told uint64) bool { return known != 0 && known != told }
 
 // admitsWrite says whether all conditions of a write hold. If the answer was told, it says whether there was
 // a document; if not, one whose time may be over is there unless its absence is asked for.

@@ -6,7 +6,7 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::transactions::{DecidedView, Decision, OperationView, PreparedView};
 use sluice_engine::{Error, NamespaceId};
 
-use super::errands::{Errand, Errands, Step, decision, is_overdue};
+use super::errands::{DECIDED_WITHIN_US, Errand, Errands, Step, decision, is_overdue};
 use crate::handle::Node;
 use crate::shard::request::ShardView;
 
@@ -120,7 +120,7 @@ impl Node {
             (Some(decision), Some(_)) => {
                 return Err(NotResolved::Decided(decision == Decision::Committed));
             }
-            (None, Some(commit)) if is_overdue(&prepared, now_us) => (commit, true),
+            (None, Some(commit)) if is_overdue(&prepared, DECIDED_WITHIN_US, now_us) => (commit, true),
             (None, Some(_)) => return Err(NotResolved::TooEarly),
             (None, None) => return Err(NotResolved::Silent),
         };

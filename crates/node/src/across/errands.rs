@@ -93,7 +93,7 @@ impl Errands {
         now_us: u64,
     ) -> Errands {
         let decided = decided.iter().filter(|it| it.decided_at_us + DRIVEN_US <= now_us);
-        let prepared = prepared.iter().filter(|it| it.prepared_at_us + asked_after_us <= now_us);
+        let prepared = prepared.iter().filter(|it| is_overdue(it, asked_after_us, now_us));
         let jobs = decided.map(|it| Job::finish(it, own)).chain(prepared.map(Job::resolve)).collect();
         Errands { own, begun: Job(VecDeque::new()), jobs, silent: BTreeSet::new() }
     }
@@ -154,9 +154,9 @@ impl Job {
     }
 }
 
-/// True for a part whose driver had its time, by the clock of the part's log.
-pub(super) fn is_overdue(prepared: &PreparedView, now_us: u64) -> bool {
-    prepared.prepared_at_us + DECIDED_WITHIN_US <= now_us
+/// True for a part whose driver had so much time, in microseconds, by the clock of the part's log.
+pub(super) fn is_overdue(prepared: &PreparedView, within_us: u64, now_us: u64) -> bool {
+    prepared.prepared_at_us + within_us <= now_us
 }
 
 /// The decision that a question was answered with.

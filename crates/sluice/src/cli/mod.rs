@@ -276,7 +276,7 @@ fn talk(verb: impl Future<Output = Result<u8>>) -> Result<u8> {
     block_on(Box::pin(verb))
 }
 
-/// The one runtime of all verbs: compiled for each of them, it would be a megabyte of the program.
+/// Runs any verb, so that the runtime is compiled once and not for each of them.
 fn block_on(verb: Pin<Box<dyn Future<Output = Result<u8>> + '_>>) -> Result<u8> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
