@@ -89,20 +89,20 @@ fn check_part_of(transaction: &Transaction<'_>, least: u64, limits: &Limits) -> 
     let mut bytes = 0;
     for (at, operation) in transaction.operations.iter().enumerate() {
         let part = Part::of(operation).ok_or_else(no_operation)?;
-        let prefix = path(at, part.kind());
         if part.namespace() != transaction.namespace {
             let reason = "an operation of another namespace than its transaction";
             return Err(Error::Internal { reason: reason.into() });
         }
-        bytes += check_part(part, limits).map_err(|error| error.within(&prefix))?;
-        named.add(at, part, &prefix)?;
+        bytes += check_part(part, limits).map_err(|error| error.within(&path(at, part.kind())))?;
+        named.add(at, part)?;
     }
     named.expect_documents()?;
     let messages = (0..).zip(transaction.operations).filter_map(|(at, operation)| {
         let send = operation.as_send()?;
-        Some((path(at, kind::SEND), send.queue, send.items.first()?))
+        Some((at, send.queue, send.items.first()?))
     });
-    bytes += check_several(transaction.namespace, messages, limits)? as usize;
+    let path_of = |at| path(at, kind::SEND);
+    bytes += check_several(transaction.namespace, messages, path_of, limits)? as usize;
     check_bytes("bytes of contents", bytes, limits).map(|()| bytes as u64)
 }
 
@@ -148,29 +148,30 @@ struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    fn add(&mut self, at: usize, part: Part<'_, 'a>, prefix: &str) -> Result<(), Error> {
+    fn add(&mut self, at: usize, part: Part<'_, 'a>) -> Result<(), Error> {
+        let field = |name: &str| format!("{}{name}", path(at, part.kind()));
         match part {
             Part::Send(_) => Ok(()),
             Part::Settle(_, item) => {
                 let Receipt { id, token, .. } = item.receipt;
-                once(&mut self.deliveries, (id.sequence, token), at, &format!("{prefix}receipt"))
+                once(&mut self.deliveries, (id.sequence, token), at, || field("receipt"))
             }
             Part::Attach(AttachmentCommit { key, name, .. })
             | Part::Detach(AttachmentDelete { key, name, .. }) => {
-                once(&mut self.attachments, (*key, *name), at, &format!("{prefix}name"))
+                once(&mut self.attachments, (*key, *name), at, || field("name"))
             }
             Part::Put(DocumentPut { key, .. })
             | Part::Delete(DocumentDelete { key, .. })
             | Part::Check(DocumentCheck { key, .. }) => {
                 self.deleted.extend(matches!(part, Part::Delete(_)).then_some(*key));
-                once(&mut self.documents, *key, at, &format!("{prefix}key"))
+                once(&mut self.documents, *key, at, || field("key"))
             }
             Part::Acquire(acquire) => {
-                let field = format!("{prefix}{}", if acquire.keys.len() == 1 { "key" } else { "keys" });
-                acquire.keys.iter().try_for_each(|key| once(&mut self.locks, *key, at, &field))
+                let name = if acquire.keys.len() == 1 { "key" } else { "keys" };
+                acquire.keys.iter().try_for_each(|key| once(&mut self.locks, *key, at, || field(name)))
             }
             Part::Release(_, LockToken { number, slot, .. }) => {
-                once(&mut self.tokens, (number, slot), at, &format!("{prefix}token"))
+                once(&mut self.tokens, (number, slot), at, || field("token"))
             }
         }
     }
@@ -188,11 +189,18 @@ impl Named<'_> {
     }
 }
 
-fn once<T: Ord>(named: &mut BTreeMap<T, usize>, name: T, at: usize, field: &str) -> Result<(), Error> {
+/// Adds a name; `field` tells where it stands.
+fn once<T: Ord>(
+    named: &mut BTreeMap<T, usize>,
+    name: T,
+    at: usize,
+    field: impl FnOnce() -> String,
+) -> Result<(), Error> {
     match named.insert(name, at) {
         None => Ok(()),
         Some(before) => {
-            Err(invalid(field, format!("operations[{before}] is about it already: name it in one of them")))
+            let reason = format!("operations[{before}] is about it already: name it in one of them");
+            Err(invalid(field(), reason))
         }
     }
 }

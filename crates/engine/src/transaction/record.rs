@@ -130,7 +130,8 @@ fn encode_behind(head: Vec<u8>, transaction: &Transaction<'_>, sink: &mut impl R
     let messages = || transaction.operations.iter().filter_map(Command::as_send);
     messages().flat_map(|send| send.items).for_each(|item| send_blob(item, sink));
     messages().flat_map(|send| send.items).for_each(|item| chain::write_blobs(item, sink));
-    for operation in transaction.operations.iter().filter(|operation| operation.as_send().is_none()) {
+    let is_other = |operation: &&Command<'_>| operation.as_send().is_none() && operation.blob_count() > 0;
+    for operation in transaction.operations.iter().filter(is_other) {
         encode_operation(operation, &mut BlobsOf(sink));
     }
 }
