@@ -386,6 +386,7 @@ impl Starting<'_> {
     ) -> Result<(), StartError> {
         let epoch = shard.begin(&self.options.limits, term, self.receipt_key()?);
         await_epoch(&mut shard, epoch, &writing)?;
+        shard.leader().begin_only_epoch(epoch);
         self.adopt(number, &shard)?;
         await_placement(&mut shard, &self.placed, &writing)?;
         self.know_namespaces(number, &shard)?;
