@@ -145,7 +145,7 @@ impl Proposals {
 impl<S: Store, C: Clock> Shard<S, C> {
     /// Adds a caller's record to the step's batch.
     pub(in crate::shard) fn take_proposal(&mut self, proposal: Proposal) {
-        self.leading.proposals.batch.append(&proposal.record);
+        self.leading.proposals.batch.take_in(proposal.record);
         let pending = if proposal.removes_queues {
             Pending::Removal(proposal.reply)
         } else {
