@@ -29,6 +29,8 @@ const NAME: &str = "large";
 /// Cache of the server, which is filled before anything is measured: its growth is none of an attachment.
 const CACHE: &str = "--cache=64MiB";
 const WARM_BYTES: u64 = 256 << 20;
+/// Priority of the client of the attachment: the lowest.
+const NICE: i32 = 19;
 const SMOKE_BYTES: u64 = 8 << 20;
 const SMOKE: Duration = Duration::from_millis(300);
 
@@ -57,9 +59,6 @@ pub struct AttachmentsArgs {
     /// Start the server without TLS and without encryption of what it stores.
     #[arg(long)]
     plain: bool,
-    /// Threads of the load generator.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
-    client_threads: u32,
     #[command(flatten)]
     folder: FolderArgs,
 }
@@ -106,53 +105,46 @@ pub(super) fn run(args: &AttachmentsArgs) -> Result<Report, String> {
     let mut report = report_of("attachments", &folder, &options)?;
     report.figure("file_mb_per_s", file_mb_per_s(folder.path(), args.bytes())?);
     let server = Server::start(&folder.path().join("data"), &options)?;
-    let runtime = runtime(args.client_threads as usize)?;
-    let rounds = runtime.block_on(measure(args, &server))?;
-    drop(runtime);
+    let rounds = measure(args, &server)?;
     server.stop()?;
     tell(args, &rounds, &mut report);
     Ok(report)
 }
 
-async fn measure(args: &AttachmentsArgs, server: &Server) -> Result<Vec<Round>, String> {
+fn measure(args: &AttachmentsArgs, server: &Server) -> Result<Vec<Round>, String> {
     let client = server.endpoint().client(Options::default())?;
-    let document = client.document_put(KEY, &DocumentPut::new(b"x")).await;
+    let document = runtime(1)?.block_on(client.document_put(KEY, &DocumentPut::new(b"x")));
     document.map_err(|error| format!("cannot write the document: {error}"))?;
     let warm = WARM_BYTES.min(args.bytes());
     for way in [Way::In, Way::Out] {
-        moved(&client, way, warm).await?;
+        moved(server, way, warm)?;
     }
-    let mut rounds = Vec::new();
-    for _ in 0..args.rounds {
-        rounds.push(round(args, server, &client).await?);
-    }
-    Ok(rounds)
+    (0..args.rounds).map(|_| round(args, server)).collect()
 }
 
-async fn round(args: &AttachmentsArgs, server: &Server, client: &Client) -> Result<Round, String> {
+fn round(args: &AttachmentsArgs, server: &Server) -> Result<Round, String> {
     let bytes = args.bytes();
     let sends = || {
         let senders = (0..args.senders).map(|_| connection(server.endpoint()));
         Ok::<_, String>(Sends::begin(senders.collect::<Result<_, _>>()?, args.rate))
     };
-    let ways =
-        [watched(server, client, Way::In, bytes).await?, watched(server, client, Way::Out, bytes).await?];
+    let ways = [watched(server, Way::In, bytes)?, watched(server, Way::Out, bytes)?];
     let alone = sends()?;
-    tokio::time::sleep(if args.folder.smoke { SMOKE } else { args.seconds }).await;
-    let alone = alone.end().await?;
-    let beside = async |way| {
+    std::thread::sleep(if args.folder.smoke { SMOKE } else { args.seconds });
+    let alone = alone.end()?;
+    let beside = |way| {
         let beside = sends()?;
-        moved(client, way, bytes).await?;
-        beside.end().await
+        moved(server, way, bytes)?;
+        beside.end()
     };
-    Ok(Round { ways, sends: [alone, beside(Way::In).await?, beside(Way::Out).await?] })
+    Ok(Round { ways, sends: [alone, beside(Way::In)?, beside(Way::Out)?] })
 }
 
 /// Moves an attachment, and watches the server meanwhile.
-async fn watched(server: &Server, client: &Client, way: Way, bytes: u64) -> Result<Moved, String> {
+fn watched(server: &Server, way: Way, bytes: u64) -> Result<Moved, String> {
     reset_peak(server.pid())?;
     let before = usage(server.pid())?;
-    let seconds = moved(client, way, bytes).await?;
+    let seconds = moved(server, way, bytes)?;
     let after = usage(server.pid())?;
     Ok(Moved {
         mb_per_s: bytes as f64 / 1e6 / seconds.max(1e-9),
@@ -161,24 +153,40 @@ async fn watched(server: &Server, client: &Client, way: Way, bytes: u64) -> Resu
     })
 }
 
-/// Moves an attachment; the time that it took, in seconds. The client compares the SHA-256 both ways.
-async fn moved(client: &Client, way: Way, bytes: u64) -> Result<f64, String> {
-    let began = Instant::now();
-    match way {
-        Way::In => {
-            let uploaded = client.upload(KEY, NAME, None, &mut Pattern::new(bytes)).await;
-            uploaded.map_err(|error| format!("cannot write the attachment: {error}"))?;
-        }
-        Way::Out => {
-            let mut compared = Compared::default();
-            let downloaded = client.download(KEY, NAME, &mut compared).await;
-            let attachment = downloaded.map_err(|error| format!("cannot read the attachment: {error}"))?;
-            if compared.bytes() != attachment.bytes {
-                return Err(format!("{} bytes came of {}", compared.bytes(), attachment.bytes));
+/// Moves an attachment; the time that it took, in seconds. The client has a thread that leaves the processor
+/// to all others, since it stands for one on another machine.
+fn moved(server: &Server, way: Way, bytes: u64) -> Result<f64, String> {
+    let client = server.endpoint().client(Options::default())?;
+    let thread = std::thread::spawn(move || {
+        rustix::process::nice(NICE).map_err(|error| format!("cannot lower a priority: {error}"))?;
+        let runtime = runtime(1)?;
+        let began = Instant::now();
+        runtime.block_on(async {
+            match way {
+                Way::In => upload(&client, bytes).await,
+                Way::Out => download(&client).await,
             }
-        }
+        })?;
+        Ok(began.elapsed().as_secs_f64())
+    });
+    thread.join().map_err(|_| "the client of the attachment failed".to_owned())?
+}
+
+/// Writes an attachment. The server compares the SHA-256 with that of the client.
+async fn upload(client: &Client, bytes: u64) -> Result<(), String> {
+    let uploaded = client.upload(KEY, NAME, None, &mut Pattern::new(bytes)).await;
+    uploaded.map(drop).map_err(|error| format!("cannot write the attachment: {error}"))
+}
+
+/// Reads the attachment. The client compares the SHA-256, and each byte.
+async fn download(client: &Client) -> Result<(), String> {
+    let mut compared = Compared::default();
+    let downloaded = client.download(KEY, NAME, &mut compared).await;
+    let attachment = downloaded.map_err(|error| format!("cannot read the attachment: {error}"))?;
+    if compared.bytes() != attachment.bytes {
+        return Err(format!("{} bytes came of {}", compared.bytes(), attachment.bytes));
     }
-    Ok(began.elapsed().as_secs_f64())
+    Ok(())
 }
 
 fn tell(args: &AttachmentsArgs, rounds: &[Round], report: &mut Report) {

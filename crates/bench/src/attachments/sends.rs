@@ -1,8 +1,10 @@
-//! Sends at a steady rate, whatever else the server does. One that had to wait for the one before is timed
+//! Sends at a steady rate, whatever else the server does, on a thread of their own: so they do not wait for
+//! what the client of the attachment does, which could be on another machine. One that had to wait for the one before is timed
 //! from when it was due; another from its begin, since timers are a millisecond fine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -10,14 +12,14 @@ use sluice_client::{Client, Message};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use crate::load::histogram;
+use crate::load::{histogram, runtime};
 
 const QUEUE: &str = "attachments";
 const PAYLOAD: [u8; 128] = [b'x'; 128];
 
 /// Senders that run.
 pub(super) struct Sends {
-    tasks: JoinSet<Result<Histogram<u64>, String>>,
+    thread: JoinHandle<Result<Histogram<u64>, String>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -25,26 +27,35 @@ impl Sends {
     /// Begins to send with these clients, in turn, at a rate for all of them together.
     pub(super) fn begin(clients: Vec<Client>, per_s: u32) -> Sends {
         let stop = Arc::new(AtomicBool::new(false));
-        let each = Duration::from_secs(1) / per_s;
-        let pause = each * clients.len() as u32;
-        let mut tasks = JoinSet::new();
-        for (number, client) in (1..).zip(clients) {
-            let (first, stop) = (Instant::now() + each * number, Arc::clone(&stop));
-            tasks.spawn(send(client, first, pause, stop));
-        }
-        Sends { tasks, stop }
+        let until = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || runtime(1)?.block_on(send_all(clients, per_s, &until)));
+        Sends { thread, stop }
     }
 
     /// Ends them; the times of all sends in nanoseconds.
-    pub(super) async fn end(mut self) -> Result<Histogram<u64>, String> {
+    pub(super) fn end(self) -> Result<Histogram<u64>, String> {
         self.stop.store(true, Ordering::Relaxed);
-        let mut times = histogram()?;
-        while let Some(ended) = self.tasks.join_next().await {
-            let own = ended.map_err(|error| format!("a sender failed: {error}"))??;
-            times.add(own).map_err(|error| error.to_string())?;
-        }
-        Ok(times)
+        self.thread.join().map_err(|_| "the senders failed".to_owned())?
     }
+}
+
+async fn send_all(
+    clients: Vec<Client>,
+    per_s: u32,
+    stop: &Arc<AtomicBool>,
+) -> Result<Histogram<u64>, String> {
+    let each = Duration::from_secs(1) / per_s;
+    let pause = each * clients.len() as u32;
+    let mut tasks = JoinSet::new();
+    for (number, client) in (1..).zip(clients) {
+        tasks.spawn(send(client, Instant::now() + each * number, pause, Arc::clone(stop)));
+    }
+    let mut times = histogram()?;
+    while let Some(ended) = tasks.join_next().await {
+        let own = ended.map_err(|error| format!("a sender failed: {error}"))??;
+        times.add(own).map_err(|error| error.to_string())?;
+    }
+    Ok(times)
 }
 
 async fn send(
