@@ -3,7 +3,7 @@
 #![no_main]
 
 #[allow(dead_code, unused_imports)]
-#[path = "../../crates/sluice/src/config/mod.rs"]
+#[path = "../../crates/cli/src/config/mod.rs"]
 mod config;
 
 use std::collections::BTreeMap;

@@ -1,26 +1,4 @@
-//! The binary: `serve`, and every verb of the command line.
-//!
-//! What lives here: the command line with its output, and the configuration. What does not: behaviour of
-//! queues (engine), durability (journal), protocols (front, client).
-//!
-//! Map: `cli` the verbs and what they share, `config` the server's settings, `serve` the server, `cert`
-//! certificates, `atomic_file` files that appear when they are complete, `root_keys` the sources of root
-//! keys, `work` runs a command for each message, `top` the live view, `dev_cluster` a cluster on one machine,
-//! `bench` the benchmarks.
-#![cfg_attr(test, allow(clippy::unwrap_used))]
-
-mod atomic_file;
-mod cert;
-mod cli;
-mod config;
-mod connect;
-mod dev_cluster;
-mod lock_run;
-mod root_keys;
-mod serve;
-mod terminal;
-mod top;
-mod work;
+//! The binary: its allocator, and the command line of `sluice-cli`.
 
 /// Counts what benchmarks and `serve --count-allocations` allocate; one load and one branch a call while it
 /// does not.
@@ -28,5 +6,5 @@ mod work;
 static ALLOCATOR: sluice_alloc_count::Counting = sluice_alloc_count::Counting;
 
 fn main() -> std::process::ExitCode {
-    cli::main()
+    sluice_cli::main()
 }

@@ -20,7 +20,7 @@ use crate::source::Source;
 pub(crate) const RULE: &str = "banned";
 
 /// The crates that write to a terminal.
-const PRINTING_CRATES: [&str; 4] = ["crates/sluice/", "crates/bench/", "crates/sim/", "crates/tidy/"];
+const PRINTING_CRATES: [&str; 4] = ["crates/cli/", "crates/bench/", "crates/sim/", "crates/tidy/"];
 
 /// The crate that depends on nothing but its log.
 const PURE_CRATE: &str = "crates/engine/";
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn libraries_do_not_print() {
         assert_eq!(lines(NODE, "fn f() { println!(); }"), [1]);
-        assert_eq!(lines("crates/sluice/src/a.rs", "fn f() { println!(); }"), [0; 0]);
+        assert_eq!(lines("crates/cli/src/a.rs", "fn f() { println!(); }"), [0; 0]);
         assert_eq!(lines(NODE, "#[test] fn f() { println!(); }"), [0; 0]);
     }
 

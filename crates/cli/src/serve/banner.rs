@@ -242,7 +242,7 @@ fn next(address: SocketAddr, url: &str, security: &Security) -> String {
 
 /// Command with which a shell calls this program: its name if that is in PATH, else its path.
 fn program() -> String {
-    let name = env!("CARGO_BIN_NAME");
+    let name = "sluice";
     let Ok(path) = std::env::current_exe().and_then(|path| path.canonicalize()) else {
         return name.to_owned();
     };

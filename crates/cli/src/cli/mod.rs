@@ -188,7 +188,7 @@ enum Verb {
 }
 
 /// Parses the command line, runs the verb, and turns an error into a message and an exit code.
-pub(crate) fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     let cli = Cli::command();
     let args = server_options::move_behind_verb(std::env::args_os().collect(), &cli);
     let words: Vec<String> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
