@@ -26,8 +26,8 @@ impl Leader {
         Leader { node: Arc::new(AtomicU64::new(node_of(standing))), only_epoch: Arc::default() }
     }
 
-    /// Number of the epoch of a shard without other replicas: there is one for each start. `None`: other nodes
-    /// may lead, and only the shard itself can tell.
+    /// Number of the epoch of a shard without other replicas: there is one for each start. `None`: other
+    /// nodes may lead, and only the shard itself can tell.
     pub fn only_epoch(&self) -> Option<u64> {
         self.only_epoch.get().copied()
     }
