@@ -26,8 +26,9 @@ const LAYERS: [(&str, &[&str]); 17] = [
     ("client", &["proto", "http2"]),
     ("sim", &["engine", "journal", "node", "replica"]),
     ("bench", &["client", "engine", "node", "http2", "proto", "alloc-count", "units", "journal"]),
+    ("sluice", &["alloc-count", "cli", "client"]),
     (
-        "sluice",
+        "cli",
         &[
             "alloc-count",
             "bench",
