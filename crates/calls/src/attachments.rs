@@ -234,7 +234,8 @@ impl Unary for Chunk {
             .ok_or_else(|| Fault::missing("content_base64", "a chunk has a byte at least"))?;
         let overloaded = |_| Error::Overloaded { what: "chunks of uploads", retry_after_ms: 1_000 };
         let _turn = permit.calls().chunk_turns().try_acquire().map_err(overloaded)?;
-        let bytes = append(permit, upload, offset.get(), content.as_bytes()).await?;
+        let bytes = append(permit, upload, offset.get(), content.as_bytes()).await;
+        let bytes = bytes.map_err(|error| error.of_field("chunk", "content_base64"))?;
         Ok(Progress { bytes }.into())
     }
 }

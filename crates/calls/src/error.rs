@@ -207,15 +207,28 @@ impl CallError {
         self
     }
 
-    /// Replaces the numbers of operations of a transaction that message and field name by their places.
+    /// Replaces the numbers of operations of a transaction that message, field and reason name by their
+    /// places.
     pub(crate) fn at_place(mut self, place: impl Fn(usize) -> usize) -> CallError {
         self.message = numbered(&self.message, &place);
-        if let Some(field) = self.details.field_mut() {
-            *field = numbered(field, &place);
-        }
         for (name, detail) in &mut self.details.0 {
-            if let ("operation", Detail::Number(at)) = (*name, detail) {
-                *at = place(*at as usize) as u64;
+            match (*name, detail) {
+                ("field" | "reason", Detail::Text(text)) => *text = numbered(text, &place),
+                ("operation", Detail::Number(at)) => *at = place(*at as usize) as u64,
+                _ => {}
+            }
+        }
+        self
+    }
+
+    /// Names the field as the request has it, if the error is in the one that the engine names so.
+    pub(crate) fn of_field(mut self, engines: &str, requests: &str) -> CallError {
+        if let Some(field) = self.details.field_mut()
+            && field == engines
+        {
+            requests.clone_into(field);
+            if self.message.starts_with(engines) {
+                self.message.replace_range(..engines.len(), requests);
             }
         }
         self
@@ -438,6 +451,30 @@ mod tests {
         assert_eq!(renamed.details().iter().last(), operation);
         let other = CallError::from(Error::ShuttingDown {}).of_operation(|_| None);
         assert_eq!(other.details().iter().count(), 0);
+    }
+
+    #[test]
+    fn an_operation_has_its_place_in_the_request_wherever_it_is_named() {
+        let (field, reason) = ("operations[1].put.key".into(), "operations[0] is about it already".into());
+        let error = CallError::from(Error::InvalidArgument { field, reason });
+        let placed = error.of_operation(|_| None).at_place(|at| [4, 7][at]);
+        assert_eq!(placed.message(), "operations[7].put.key: operations[4] is about it already");
+        let details = [
+            ("field", Detail::Text("operations[7].put.key".to_owned())),
+            ("reason", Detail::Text("operations[4] is about it already".to_owned())),
+            ("operation", Detail::Number(7)),
+        ];
+        assert_eq!(placed.details().iter().cloned().collect::<Vec<_>>(), details);
+    }
+
+    #[test]
+    fn a_field_has_its_name_in_the_request() {
+        let empty = || Error::InvalidArgument { field: "chunk".into(), reason: "chunk".into() };
+        let named = CallError::from(empty()).of_field("chunk", "content_base64");
+        assert_eq!(named.message(), "content_base64: chunk");
+        let field = Detail::Text("content_base64".to_owned());
+        assert_eq!(named.details().iter().next(), Some(&("field", field)));
+        assert_eq!(CallError::from(empty()).of_field("bytes", "size").message(), "chunk: chunk");
     }
 
     #[test]

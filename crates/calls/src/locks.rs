@@ -148,6 +148,13 @@ acquire_request! {
     AcquireAtOnce {}
 }
 
+impl AcquireAtOnce {
+    /// Name of the field that says which locks.
+    pub(crate) fn field(&self) -> &'static str {
+        if self.keys.is_some() { "keys" } else { "key" }
+    }
+}
+
 fn mode(mode: Mode, holders: Option<Holders>) -> Read<LockMode> {
     match (mode, holders) {
         (Mode::Exclusive, None) => Ok(LockMode::Exclusive),

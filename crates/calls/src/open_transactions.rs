@@ -3,10 +3,11 @@
 //!
 //! Map: `staged` the operations that are staged, and the documents as a transaction sees them, `held` the
 //! memory and the room for them, `named` what operations name, `enlisted` the messages that it has received,
-//! `waits` receives that wait in it.
+//! `waits` receives that wait in it, `in_flight` its commit before there is an outcome.
 
 mod enlisted;
 mod held;
+mod in_flight;
 mod named;
 mod staged;
 mod waits;
@@ -14,7 +15,7 @@ mod waits;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use data_encoding::HEXLOWER;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use sluice_engine::Error;
 use sluice_engine::id::NamespaceId;
-use sluice_node::Committing;
+use sluice_node::Node;
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep};
@@ -32,8 +33,9 @@ use crate::error::CallError;
 use crate::fault::clip;
 use crate::time::now_ms;
 pub(crate) use enlisted::Enlisted;
-use held::Figures;
+use held::{Figures, Memory};
 pub(crate) use held::{Held, staged_at_most};
+pub(crate) use in_flight::InFlight;
 pub(crate) use named::Name;
 pub(crate) use staged::{Change, Place, Seen, Shown, Staged};
 pub use staged::{Kept, Protocol};
@@ -45,19 +47,23 @@ const OPEN_MAX: usize = 10_000;
 const OF_CALLER_MAX: usize = OPEN_MAX / 4;
 /// Time for which one stays open longer whose commit may take effect.
 const CLOSING_STAYS: Duration = Duration::from_secs(60);
+/// Shortest time between two sweeps: a sweep looks at all of them.
+const SWEEP_PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of an id; in text each is two hexadecimal digits.
 const ID_BYTES: usize = 16;
 /// Bytes of the digest in a name.
 const NAME_BYTES: usize = 4;
 
 /// The open transactions of a node.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct OpenTransactions(Arc<Shared>);
 
-#[derive(Default)]
 struct Shared {
     open: Mutex<All>,
-    bytes: Arc<AtomicUsize>,
+    memory: Arc<Memory>,
+    /// Tells whether this node leads the namespace in that epoch.
+    is_led: Box<dyn Fn(Led) -> bool + Send + Sync>,
+    swept_at: Mutex<Option<Instant>>,
 }
 
 /// All of them.
@@ -145,13 +151,6 @@ pub(crate) struct Open {
     pub(crate) waits: Arc<Waits>,
 }
 
-/// A commit in flight.
-pub(crate) struct InFlight {
-    pub(crate) committing: Committing,
-    /// Names of its operations but for those that check what was only read, in order.
-    pub(crate) names: Vec<&'static str>,
-}
-
 impl fmt::Debug for OpenTransactions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenTransactions").field("open", &self.0.open().by_id.len()).finish_non_exhaustive()
@@ -162,9 +161,50 @@ impl Shared {
     fn open(&self) -> MutexGuard<'_, All> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Ends those of which no call can come any more: their namespace is gone, or the leadership under which
+    /// they were begun has ended. They would count until their time is over.
+    fn sweep(&self) {
+        let now = Instant::now();
+        let mut swept_at = self.swept_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if swept_at.is_some_and(|before| now < before + SWEEP_PAUSE) {
+            return;
+        }
+        *swept_at = Some(now);
+        drop(swept_at);
+        let mut all = self.open();
+        let orphaned = all.by_id.values().filter(|open| !(self.is_led)(open.of));
+        let orphaned: Vec<_> = orphaned.map(|open| open.id.clone()).collect();
+        let ended: Vec<_> = orphaned.iter().filter_map(|id| all.remove(id)).collect();
+        drop(all);
+        ended.iter().for_each(|open| open.forget_end());
+    }
 }
 
 impl OpenTransactions {
+    /// The open transactions of a node.
+    pub(crate) fn of(node: Node) -> OpenTransactions {
+        OpenTransactions::led(move |led| node.leads_in(led.namespace, led.epoch))
+    }
+
+    /// The open transactions under leaders of which `is_led` tells.
+    fn led(is_led: impl Fn(Led) -> bool + Send + Sync + 'static) -> OpenTransactions {
+        OpenTransactions(Arc::new_cyclic(|shared: &Weak<Shared>| {
+            let shared = Weak::clone(shared);
+            let sweep = move || {
+                if let Some(shared) = shared.upgrade() {
+                    shared.sweep();
+                }
+            };
+            Shared {
+                open: Mutex::default(),
+                memory: Arc::new(Memory::new(sweep)),
+                is_led: Box::new(is_led),
+                swept_at: Mutex::default(),
+            }
+        }))
+    }
+
     /// Begins a transaction that is open for `ttl`.
     ///
     /// # Errors
@@ -175,7 +215,7 @@ impl OpenTransactions {
         let no_bytes = |_| Error::Internal { reason: "the system has no random bytes".into() };
         SystemRandom::new().fill(&mut bytes).map_err(no_bytes)?;
         let (figures, waits) = (Arc::new(Figures::default()), Arc::new(Waits::default()));
-        let held = Held::new(Arc::clone(&figures), Arc::clone(&waits), Arc::clone(&self.0.bytes));
+        let held = Held::new(Arc::clone(&figures), Arc::clone(&waits), Arc::clone(&self.0.memory));
         let open = Arc::new(Open {
             id: HEXLOWER.encode(&bytes),
             about: About::new(&bytes, caller, ttl),
@@ -188,20 +228,34 @@ impl OpenTransactions {
             end: Mutex::default(),
             waits,
         });
-        self.0.open().insert(Arc::clone(&open))?;
+        self.insert(&open)?;
         let (shared, id) = (Arc::downgrade(&self.0), open.id.clone());
         let end = tokio::spawn(end_after(ttl, shared, id)).abort_handle();
         *open.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
         Ok(open)
     }
 
-    /// Checks that a caller may begin one more, and that there is memory for what it holds.
+    fn insert(&self, open: &Arc<Open>) -> Result<(), Error> {
+        let inserted = self.0.open().insert(Arc::clone(open));
+        if inserted.is_ok() {
+            return Ok(());
+        }
+        self.0.sweep();
+        self.0.open().insert(Arc::clone(open))
+    }
+
+    /// Checks that a caller may begin one more. Returns for how many messages there is memory in it: `max` at
+    /// most.
     ///
     /// # Errors
-    /// Those of [`OpenTransactions::begin`], and of [`Held::replace`].
-    pub(crate) fn expect_room(&self, caller: &str) -> Result<(), Error> {
-        held::expect_memory(&self.0.bytes)?;
-        self.0.open().expect_room(caller)
+    /// Those of [`OpenTransactions::begin`], and of [`Held::reserve`].
+    pub(crate) fn room_for(&self, caller: &str, max: usize) -> Result<usize, Error> {
+        let fitting = held::fitting(&self.0.memory, max)?;
+        if self.0.open().expect_room(caller).is_err() {
+            self.0.sweep();
+            self.0.open().expect_room(caller)?;
+        }
+        Ok(fitting)
     }
 
     /// The open transaction with an id.
@@ -240,10 +294,7 @@ impl OpenTransactions {
     /// Ends a transaction; nothing if it has ended.
     pub(crate) fn end(&self, id: &str) {
         let ended = self.0.open().remove(id);
-        let end = ended.and_then(|open| open.end.lock().unwrap_or_else(PoisonError::into_inner).take());
-        if let Some(end) = end {
-            end.abort();
-        }
+        ended.iter().for_each(|open| open.forget_end());
     }
 
     /// Notes that a commit has done nothing, and may be repeated. False: the time of the transaction is over,
@@ -310,6 +361,13 @@ impl Open {
         self.figures.get()
     }
 
+    /// Forgets the end of its time: it has ended before.
+    fn forget_end(&self) {
+        if let Some(end) = self.end.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            end.abort();
+        }
+    }
+
     fn is_there(&self) -> bool {
         self.ends_at > Instant::now() || self.is_closing()
     }
@@ -349,6 +407,11 @@ impl Open {
         if self.of == led { Ok(()) } else { Err(lost(&self.id)) }
     }
 
+    /// Waits until it has ended, however long that takes.
+    pub(crate) async fn has_ended(&self) {
+        self.waits.have_ended().await;
+    }
+
     /// Waits until no other call works on it.
     ///
     /// # Errors
@@ -360,8 +423,23 @@ impl Open {
 }
 
 #[cfg(test)]
+impl OpenTransactions {
+    /// Leaves memory for so many messages, and no more.
+    pub(crate) fn leave_memory_for(&self, messages: usize) {
+        self.0.memory.leave(messages);
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Transactions whose leaderships never end.
+    impl Default for OpenTransactions {
+        fn default() -> OpenTransactions {
+            OpenTransactions::led(|_| true)
+        }
+    }
 
     const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
     const LED: Led = Led { namespace: NAMESPACE, epoch: 1 };
@@ -372,14 +450,14 @@ mod tests {
         let open = all.begin(LED, Duration::from_secs(5), "ann").unwrap();
         let other = all.begin(LED, Duration::from_secs(50), "ann").unwrap();
         open.lock(&all).await.unwrap().replace(Staged::of_bytes(1_000)).unwrap();
-        assert_eq!(all.0.bytes.load(Ordering::Relaxed), 1_000);
+        assert_eq!(all.0.memory.taken(), 1_000);
         assert!(all.find(NamespaceId(7), &open.id).is_err(), "of another namespace");
         assert!(open.expect_led(LED).is_ok() && open.expect_led(Led { epoch: 2, ..LED }).is_err());
         let id = all.find(NAMESPACE, &open.id).unwrap().id.clone();
         drop(open);
         sleep(Duration::from_secs(6)).await;
         assert_eq!(all.find(NAMESPACE, &id).err().unwrap().code(), "transaction_lost");
-        assert_eq!(all.0.bytes.load(Ordering::Relaxed), 0);
+        assert_eq!(all.0.memory.taken(), 0);
         assert!(all.find(NAMESPACE, &other.id).is_ok());
         other.set_closing(true);
         assert_eq!(other.expect_no_commit().unwrap_err().code(), "wrong_state");
@@ -403,6 +481,51 @@ mod tests {
         assert!(!all.is_open(&open.id) && open.waits.has_ended().await);
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn those_that_nobody_leads_any_more_make_room_at_the_limit() {
+        let epoch = Arc::new(std::sync::atomic::AtomicU64::new(1));
+        let led = Arc::clone(&epoch);
+        let all = OpenTransactions::led(move |of| of.epoch == led.load(Ordering::Relaxed));
+        let begin = || all.begin(LED, Duration::from_secs(50), "ann");
+        let first = begin().unwrap().id.clone();
+        (1..OF_CALLER_MAX).for_each(|_| drop(begin().unwrap()));
+        assert_eq!(begin().err().unwrap().code(), "limit_exceeded");
+        epoch.store(2, Ordering::Relaxed);
+        assert_eq!(all.room_for("ann", 1).err().unwrap().code(), "limit_exceeded", "it has just been swept");
+        sleep(SWEEP_PAUSE).await;
+        assert_eq!(all.room_for("ann", 5).unwrap(), 5);
+        assert!(!all.is_open(&first) && all.0.open().by_id.is_empty());
+        let next = Led { epoch: 2, ..LED };
+        (0..OF_CALLER_MAX).for_each(|_| drop(all.begin(next, Duration::from_secs(50), "ann").unwrap()));
+        epoch.store(3, Ordering::Relaxed);
+        sleep(SWEEP_PAUSE).await;
+        begin().unwrap();
+        assert_eq!(all.0.open().by_id.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn the_memory_of_those_in_a_deleted_namespace_is_for_others() {
+        let server = crate::testing::Open::new();
+        let (all, node) = (server.calls().open_transactions(), server.node());
+        let namespace = node.namespace_create("gone", None, Default::default()).await.unwrap().id;
+        let begin = async |namespace| {
+            let led = Led { namespace, epoch: node.epoch(namespace).await.unwrap() };
+            all.begin(led, Duration::from_secs(50), "ann").unwrap()
+        };
+        let of_gone = begin(namespace).await;
+        of_gone.lock(all).await.unwrap().replace(Staged::of_bytes(1_000)).unwrap();
+        let open = begin(NAMESPACE).await;
+        all.leave_memory_for(0);
+        let mut held = open.lock(all).await.unwrap();
+        assert_eq!(held.replace(Staged::of_bytes(1_000)).unwrap_err().code(), "overloaded");
+        let id = of_gone.id.clone();
+        drop(of_gone);
+        node.namespace_delete("gone", true).await.unwrap();
+        sleep(SWEEP_PAUSE).await;
+        held.replace(Staged::of_bytes(1_000)).unwrap();
+        assert!(!all.is_open(&id) && all.is_open(&open.id));
+    }
+
     #[tokio::test]
     async fn callers_that_nobody_tells_apart_have_all() {
         let all = OpenTransactions::default();
@@ -420,7 +543,7 @@ mod tests {
             all.begin(LED, ttl, "ann").unwrap();
         }
         assert_eq!(all.begin(LED, ttl, "ann").err().unwrap().code(), "limit_exceeded");
-        assert_eq!(all.expect_room("ann").unwrap_err().code(), "limit_exceeded");
+        assert_eq!(all.room_for("ann", 1).unwrap_err().code(), "limit_exceeded");
         all.begin(LED, ttl, "bob").unwrap();
         all.end(&first.id);
         all.begin(LED, ttl, "ann").unwrap();

@@ -65,12 +65,12 @@ impl Calls {
     pub fn new(node: Node, access: Access, about: About) -> Calls {
         Calls {
             stale_node: node.stale(),
+            open_transactions: OpenTransactions::of(node.clone()),
             node,
             access,
             about,
             clustered: None,
             passed: Arc::default(),
-            open_transactions: OpenTransactions::default(),
             chunk_turns: Semaphore::new(CHUNKS_WAITING_MAX),
             started_at_ms: now_ms(),
             stop: watch::Sender::new(false),

@@ -1,6 +1,7 @@
 //! Time of the log: it starts where the log ended, runs with monotonic time, and is slewed gently towards the
 //! wall clock. It never runs backwards, across restarts too.
 
+use std::sync::LazyLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Source of time; the simulator has its own.
@@ -11,16 +12,19 @@ pub trait Clock: Send {
     fn wall_us(&self) -> u64;
 }
 
+/// Origin of the monotonic clock of all threads.
+static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
 /// The clocks of the machine.
 #[derive(Debug)]
 pub struct SystemClock {
-    started: Instant,
+    origin: Instant,
 }
 
 impl SystemClock {
-    /// Starts the monotonic clock at zero.
+    /// The clocks of the machine: the monotonic one began at zero with the first of them in the process.
     pub fn new() -> SystemClock {
-        SystemClock { started: Instant::now() }
+        SystemClock { origin: *ORIGIN }
     }
 }
 
@@ -32,12 +36,17 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn monotonic_us(&self) -> u64 {
-        self.started.elapsed().as_micros() as u64
+        self.origin.elapsed().as_micros() as u64
     }
 
     fn wall_us(&self) -> u64 {
         wall_us()
     }
+}
+
+/// Monotonic clock of the machine, as every [`SystemClock`] tells it, in microseconds.
+pub(crate) fn monotonic_us() -> u64 {
+    ORIGIN.elapsed().as_micros() as u64
 }
 
 /// Wall clock of the machine, in microseconds since the Unix epoch; may jump.

@@ -6,7 +6,9 @@ use sluice_engine::transactions::OperationDone;
 use sluice_engine::{Error, NamespaceId};
 use tokio::sync::oneshot;
 
+use crate::clock::monotonic_us;
 use crate::handle::Node;
+use crate::shard::leader::Leader;
 use crate::shard::request::{Answer, ShardView, unexpected};
 
 /// A transaction that is done.
@@ -85,6 +87,26 @@ impl Node {
             Some(epoch) => Ok(epoch),
             None => self.look(shard, |at: &mut ShardView<'_>| at.engine.epoch()).await,
         }
+    }
+
+    /// True while this node leads a namespace in an epoch, as far as its shard has told: [`Node::epoch`]
+    /// without a wait. False for good, once the leadership has ended or the namespace is gone.
+    pub fn leads_in(&self, namespace: NamespaceId, epoch: u64) -> bool {
+        self.leader_of_id(namespace).is_ok_and(|leader| leader.leads_in(epoch))
+    }
+
+    /// Time of the log of a namespace's shard, in microseconds since the Unix epoch, without a wait: the wall
+    /// clock of the machine may be far from it.
+    ///
+    /// # Errors
+    /// `namespace_not_found`.
+    pub fn log_us(&self, namespace: NamespaceId) -> Result<u64, Error> {
+        Ok(self.leader_of_id(namespace)?.log_us(monotonic_us()))
+    }
+
+    fn leader_of_id(&self, namespace: NamespaceId) -> Result<&Leader, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        Ok(&self.leaders()[shard as usize])
     }
 
     /// The transaction that was committed with an idempotency key by the same request; `None`: none was, as

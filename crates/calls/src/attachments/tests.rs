@@ -3,6 +3,7 @@ use sluice_engine::limits::UPLOAD_CHUNK_BYTES_MAX;
 use super::attaching::{Asked, Attaching};
 use super::*;
 use crate::documents::Put;
+use crate::error::Detail;
 use crate::operation::Operation;
 use crate::testing::Open;
 
@@ -30,6 +31,17 @@ async fn what_was_uploaded_is_attached_and_read() {
     assert_eq!(chunk(&upload, 0, &first).run(&permit).await.unwrap().answer.bytes, first.len() as u64);
     let wrong = chunk(&upload, 1, b"x").run(&permit).await.unwrap_err();
     assert_eq!(wrong.code(), "upload_offset");
+    for (wrong, code) in [(0, "invalid_argument"), (first.len() + 1, "payload_too_large")] {
+        let error = chunk(&upload, first.len() as u64, &vec![b'a'; wrong]).run(&permit).await.unwrap_err();
+        let field = error.details().iter().next().cloned();
+        assert_eq!(
+            field,
+            Some(("field", Detail::Text("content_base64".to_owned()))),
+            "as the request has it"
+        );
+        assert_eq!(error.code(), code);
+        assert!(error.message().starts_with("content_base64: "), "{}", error.message());
+    }
     chunk(&upload, first.len() as u64, b"end").run(&permit).await.unwrap();
     let uploads = Uploads { name: Some("a".to_owned()), upload: None }.run(&permit).await.unwrap().answer;
     let sha256 = hex(ring::digest::digest(&ring::digest::SHA256, &[&first[..], b"end"].concat()).as_ref());

@@ -15,6 +15,9 @@ use crate::error::CallError;
 const STAGED_BYTES_MAX: usize = 4 << 20;
 /// Most bytes that all of a node hold together: 64 MiB.
 const ALL_BYTES_MAX: usize = 64 << 20;
+/// Most bytes with the messages for which receives have waited: 80 MiB. There was memory for each when it
+/// began to wait, and to give back what was delivered would count as one of its deliveries.
+const DELIVERED_BYTES_MAX: usize = ALL_BYTES_MAX + ALL_BYTES_MAX / 4;
 
 /// Figures of what is staged, for those who look while a call works on it.
 #[derive(Default)]
@@ -30,18 +33,80 @@ impl Figures {
     }
 }
 
+/// The memory that all transactions of a node hold together.
+pub(super) struct Memory {
+    bytes: AtomicUsize,
+    /// Ends those that hold some in vain.
+    sweep: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Memory {
+    /// Nothing is held yet.
+    pub(super) fn new(sweep: impl Fn() + Send + Sync + 'static) -> Memory {
+        Memory { bytes: AtomicUsize::new(0), sweep: Box::new(sweep) }
+    }
+
+    /// Number of bytes that are taken.
+    pub(super) fn taken(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Takes bytes, if there are no more than `limit` with them.
+    ///
+    /// # Errors
+    /// `overloaded`.
+    fn take(&self, bytes: usize, limit: usize) -> Result<(), Error> {
+        if bytes == 0 || self.try_take(bytes, limit) {
+            return Ok(());
+        }
+        (self.sweep)();
+        if self.try_take(bytes, limit) { Ok(()) } else { Err(out_of_memory()) }
+    }
+
+    fn try_take(&self, bytes: usize, limit: usize) -> bool {
+        let fits = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= limit;
+        if !fits {
+            self.give_back(bytes);
+        }
+        fits
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Number of messages for which there is memory.
+    fn messages(&self) -> usize {
+        ALL_BYTES_MAX.saturating_sub(self.taken()) / EACH_BYTES
+    }
+}
+
+/// Number of messages for which there is memory in all transactions of a node: `max` at most.
+///
+/// # Errors
+/// `overloaded`: for none.
+pub(super) fn fitting(memory: &Memory, max: usize) -> Result<usize, Error> {
+    if memory.messages() == 0 {
+        (memory.sweep)();
+    }
+    match memory.messages() {
+        0 => Err(out_of_memory()),
+        fitting => Ok(fitting.min(max)),
+    }
+}
+
 /// The staged operations, and the memory of them.
 pub(crate) struct Held {
     pub(crate) staged: Staged,
     bytes: usize,
     figures: Arc<Figures>,
     waits: Arc<Waits>,
-    of_all: Arc<AtomicUsize>,
+    of_all: Arc<Memory>,
 }
 
 impl Held {
-    /// Holds nothing yet. `of_all`: bytes that all of the node hold together.
-    pub(super) fn new(figures: Arc<Figures>, waits: Arc<Waits>, of_all: Arc<AtomicUsize>) -> Held {
+    /// Holds nothing yet. `of_all`: the memory of all transactions of the node.
+    pub(super) fn new(figures: Arc<Figures>, waits: Arc<Waits>, of_all: Arc<Memory>) -> Held {
         Held { staged: Staged::default(), bytes: 0, figures, waits, of_all }
     }
 
@@ -50,15 +115,15 @@ impl Held {
     /// # Errors
     /// `batch_too_large`: for one transaction; `overloaded`: for all of the node.
     pub(crate) fn replace(&mut self, staged: Staged) -> Result<(), CallError> {
+        self.replace_within(ALL_BYTES_MAX, staged)
+    }
+
+    fn replace_within(&mut self, limit: usize, staged: Staged) -> Result<(), CallError> {
         let (count, bytes, reserved) = (staged.count(), staged.bytes(), self.waits.reserved());
         counted_at_most(count, reserved)?;
         staged_at_most(bytes + reserved * EACH_BYTES)?;
-        let more = bytes.saturating_sub(self.bytes);
-        if self.of_all.fetch_add(more, Ordering::Relaxed) + more > ALL_BYTES_MAX {
-            self.of_all.fetch_sub(more, Ordering::Relaxed);
-            return Err(out_of_memory().into());
-        }
-        self.of_all.fetch_sub(self.bytes.saturating_sub(bytes), Ordering::Relaxed);
+        self.of_all.take(bytes.saturating_sub(self.bytes), limit)?;
+        self.of_all.give_back(self.bytes.saturating_sub(bytes));
         self.bytes = bytes;
         self.figures.operations.store(count, Ordering::Relaxed);
         self.figures.bytes.store(bytes, Ordering::Relaxed);
@@ -75,37 +140,27 @@ impl Held {
         let (count, bytes) = (self.staged.count(), self.staged.bytes() + reserved * EACH_BYTES);
         staged_at_most(bytes + EACH_BYTES)?;
         counted_at_most(count + 1, reserved)?;
-        let of_all = ALL_BYTES_MAX.saturating_sub(self.of_all.load(Ordering::Relaxed));
-        let of_memory = (STAGED_BYTES_MAX - bytes).min(of_all) / EACH_BYTES;
-        if of_memory == 0 {
-            return Err(out_of_memory().into());
-        }
+        let of_memory = fitting(&self.of_all, (STAGED_BYTES_MAX - bytes) / EACH_BYTES)?;
         let fitting = of_memory.min(TRANSACTION_OPERATIONS_MAX - count - reserved);
         Ok(self.waits.reserve(max.min(fitting)))
     }
 
-    /// Enlists messages that were received, in the room that was set aside for them.
+    /// Enlists messages that were received. There was memory for them when they were asked for; room that is
+    /// set aside for them is to be free again by now, and nobody else takes it: only who holds this can.
     ///
     /// # Errors
-    /// `overloaded`: there is no room in all transactions of the node.
-    pub(crate) fn enlist(&mut self, enlisted: Enlisted, reserved: Reserved) -> Result<(), CallError> {
-        // Nobody else takes it: only who holds this can.
-        drop(reserved);
+    /// `overloaded`: others have taken far more memory meanwhile.
+    pub(crate) fn enlist(&mut self, enlisted: Enlisted) -> Result<(), CallError> {
         let mut staged = self.staged.clone();
         staged.enlist(enlisted);
-        self.replace(staged)
+        self.replace_within(DELIVERED_BYTES_MAX, staged)
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.of_all.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.of_all.give_back(self.bytes);
     }
-}
-
-/// Refuses when there is no memory for one more operation.
-pub(super) fn expect_memory(of_all: &AtomicUsize) -> Result<(), Error> {
-    if of_all.load(Ordering::Relaxed) + EACH_BYTES > ALL_BYTES_MAX { Err(out_of_memory()) } else { Ok(()) }
 }
 
 #[cold]
@@ -144,6 +199,14 @@ pub(crate) fn staged_at_most(bytes: usize) -> Result<(), Error> {
 }
 
 #[cfg(test)]
+impl Memory {
+    /// Leaves memory for so many messages, and no more.
+    pub(super) fn leave(&self, messages: usize) {
+        self.bytes.store(ALL_BYTES_MAX - messages * EACH_BYTES, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use std::time::Duration;
 
@@ -174,11 +237,21 @@ mod tests {
         let mut one = open.lock(&all).await.unwrap();
         assert_eq!(one.replace(Staged::of_bytes(1)).unwrap_err().code(), "overloaded");
         assert_eq!(one.reserve(1).err().unwrap().code(), "overloaded");
-        assert_eq!(all.expect_room("ann").unwrap_err().code(), "overloaded");
+        assert_eq!(all.room_for("ann", 1).unwrap_err().code(), "overloaded");
         held[0].lock(&all).await.unwrap().replace(Staged::of_bytes(5)).unwrap();
-        all.expect_room("ann").unwrap();
+        assert_eq!(all.room_for("ann", 9).unwrap(), 9);
         one.replace(Staged::of_bytes(1)).unwrap();
-        assert_eq!(one.of_all.load(Ordering::Relaxed), ALL_BYTES_MAX - STAGED_BYTES_MAX + 6);
+        assert_eq!(one.of_all.taken(), ALL_BYTES_MAX - STAGED_BYTES_MAX + 6);
+    }
+
+    #[tokio::test]
+    async fn a_receive_asks_for_no_more_than_there_is_memory_for() {
+        let all = OpenTransactions::default();
+        let memory = begin(&all).lock(&all).await.unwrap().of_all.clone();
+        memory.take(ALL_BYTES_MAX - 5 * EACH_BYTES, ALL_BYTES_MAX).unwrap();
+        assert_eq!((all.room_for("ann", 3).unwrap(), all.room_for("ann", 1_000).unwrap()), (3, 5));
+        memory.take(4 * EACH_BYTES + 1, ALL_BYTES_MAX).unwrap();
+        assert_eq!(all.room_for("ann", 1).unwrap_err().code(), "overloaded");
     }
 
     #[tokio::test]

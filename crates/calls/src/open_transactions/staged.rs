@@ -460,6 +460,17 @@ mod tests {
     }
 
     #[test]
+    fn short_names_take_more_memory_than_their_texts() {
+        let mut staged = Staged::default();
+        for number in 0..64 {
+            staged.name(Name::Lock(number.to_string())).unwrap();
+        }
+        // A place in the set, and two short texts.
+        let each = 2 * size_of::<Name>() + 2 * size_of::<String>() + 2 * 8;
+        assert!(staged.bytes() >= 64 * each, "{}", staged.bytes());
+    }
+
+    #[test]
     fn a_document_is_written_with_one_token() {
         let mut seen = Seen::default();
         let token = |first: &str| format!("{first:0<32}").parse::<LockToken>().unwrap();

@@ -54,6 +54,12 @@ impl Waits {
         phase.wait_for(|phase| *phase != Phase::Ending).await.is_ok_and(|phase| *phase == Phase::Ended)
     }
 
+    /// Resolves when the transaction has ended, be it never.
+    pub(super) async fn have_ended(&self) {
+        // Never an error: the sender is here.
+        let _ = self.phase.subscribe().wait_for(|phase| *phase == Phase::Ended).await;
+    }
+
     /// Ends the receives, and waits until they have ended. Others may wait when the answer is dropped, unless
     /// the transaction has ended by then.
     pub(crate) async fn end_for_now(&self) -> Ending<'_> {

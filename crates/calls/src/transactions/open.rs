@@ -3,6 +3,7 @@
 //! that those which it has read are still as they were. Messages that it receives are acked by its commit,
 //! and go back if it ends otherwise.
 
+mod abandoned;
 mod close;
 mod looking;
 mod receive;

@@ -287,6 +287,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
         self.now_us = now_us;
         self.monotonic_us = self.log_clock.monotonic_us();
+        self.place.leader.set_log_us(now_us, self.monotonic_us);
     }
 
     fn take_requests(&mut self) -> bool {

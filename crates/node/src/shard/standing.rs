@@ -137,6 +137,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
         self.place.standing = standing;
         self.place.leader.set(standing);
+        self.place.leader.set_epoch(0);
         self.tell_standing();
         self.place.beginning = leads.then(|| self.begin_epoch());
         self.sort_held();
@@ -292,6 +293,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let Some(epoch) = self.place.beginning else { return false };
         if self.engine.epoch() == epoch {
             self.place.beginning = None;
+            self.place.leader.set_epoch(epoch);
             self.sort_held();
             return true;
         }

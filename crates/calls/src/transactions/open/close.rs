@@ -16,9 +16,9 @@ use sluice_node::Refused;
 use tokio::sync::OwnedMutexGuard;
 
 use super::super::{Committed, Given, Operation, clear, command};
-use super::{give_back, lock_open};
+use super::abandoned::{InHand, conclude};
+use super::lock_open;
 use crate::access::Right;
-use crate::codes::find;
 use crate::digest::request_digest;
 use crate::documents::indexes::Indexing;
 use crate::error::CallError;
@@ -102,18 +102,7 @@ impl Closing {
         allow_documents(permit, staged)?;
         let _ending = self.open.waits.end_for_now().await;
         let done = self.outcome(permit, &requested).await;
-        let all = permit.calls().open_transactions();
-        match &done {
-            Err(error) if may_go_better(error) && all.go_on(&self.open) => {}
-            Ok(_) => {
-                staged.enlisted().iter().for_each(|enlisted| enlisted.set_settled());
-                all.end(&self.open.id);
-            }
-            Err(_) => {
-                all.end(&self.open.id);
-                give_back(staged).await;
-            }
-        }
+        conclude(permit.calls().open_transactions(), &self.open, staged, done.as_ref().err()).await;
         done
     }
 
@@ -125,15 +114,16 @@ impl Closing {
         if self.held.staged.is_empty() {
             return Ok(committed(&[], false));
         }
-        let mut in_flight = self.open.in_flight.lock().await;
-        let InFlight { committing, names } = match &mut *in_flight {
+        let in_flight = self.open.in_flight.lock().await;
+        let mut in_hand = InHand::new(in_flight, &self.open, permit.calls().open_transactions());
+        let in_flight = match &mut *in_hand.in_flight {
             Some(in_flight) => in_flight,
             none => none.insert(self.propose(permit, requested).await?),
         };
         // From here on a caller that goes away leaves it open whether it is done.
         self.open.set_closing(true);
-        let done = committing.done().await.map_err(|refused| told(refused, names));
-        *in_flight = None;
+        let done = in_flight.done().await.map_err(|refused| told(refused, &in_flight.names));
+        *in_hand.in_flight = None;
         let done = done?;
         Ok(committed(&done.operations, done.duplicate))
     }
@@ -174,19 +164,12 @@ impl Closing {
         let (key, request_digest) = outcome_key(permit, &self.open.id);
         let whole = Whole { namespace, idempotency_key: &key, request_digest, operations: &commands };
         let committing = permit.node().begin_commit(whole).map_err(|error| told(error.into(), &names))?;
-        Ok(InFlight { committing, names })
+        Ok(InFlight::new(committing, names))
     }
 }
 
 fn ack(receipt: Receipt) -> SettleItem<'static> {
     SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None }
-}
-
-/// True for a refusal after which the same commit may be done: nothing in it is to blame. Where the outcome
-/// is unknown, the leadership has ended, and the transaction with it.
-fn may_go_better(error: &CallError) -> bool {
-    error.code() != "outcome_unknown"
-        && find(error.code()).is_some_and(|code| matches!(code.http, 429 | 500..))
 }
 
 /// The operations of requests, in the order in which they were staged.
@@ -263,9 +246,10 @@ mod tests {
 
     use super::*;
     use crate::call::Unary as _;
+    use crate::hot::receive::Receive;
     use crate::operation::Operation as Name;
     use crate::testing::{self, Open as Server};
-    use crate::transactions::{Begin, Protocol, stage};
+    use crate::transactions::{Begin, Enlisting, Protocol, receive, stage};
 
     async fn begin(server: &Server) -> String {
         let begun = Begin::default().run(&server.permit(Name::TransactionBegin, "")).await.unwrap();
@@ -314,5 +298,76 @@ mod tests {
             return;
         }
         panic!("no commit was abandoned");
+    }
+
+    /// Receives a message in a transaction, which reads a document. Others write that. The commit, which is
+    /// refused therefore, is abandoned; the id, if it was in flight.
+    async fn abandoned(server: &Server) -> Option<String> {
+        let write = async |content: &str| {
+            let put = serde_json::from_value(json!({"key": "a", "content": content})).unwrap();
+            let id = begin(server).await;
+            staged(server, &id, &[Operation::Put(&put)]).await;
+            let permit = server.permit(Name::TransactionClose, &id);
+            let Close::Open(closing) = close(&permit).await.unwrap() else { panic!("committed before") };
+            closing.commit(&permit, &[]).await.unwrap();
+        };
+        write("1").await;
+        let id = begin(server).await;
+        let (cleared, queues) = (server.permit(Name::Receive, "q").cleared_by_name().unwrap(), [("q", 0)]);
+        let wait = std::time::Duration::from_secs(5);
+        let one = Receive { queues: &queues, max_messages: 1, lease_ms: 0, wait, consumer: "", room: None };
+        let received = receive(cleared, Enlisting::In(&id), one, None).await.unwrap();
+        assert_eq!((received.messages.len(), received.messages[0].delivery.attempt), (1, 1));
+        let get = serde_json::from_value(json!({"key": "a"})).unwrap();
+        staged(server, &id, &[Operation::Get(&get)]).await;
+        write("2").await;
+        abandon(&server.permit(Name::TransactionClose, &id)).await.then_some(id)
+    }
+
+    #[tokio::test]
+    async fn a_refused_commit_whose_caller_is_gone_ends_the_transaction() {
+        let server = Server::new();
+        server.send("q", b"x").await;
+        for repeats in [false, true] {
+            let id = loop {
+                if let Some(id) = abandoned(&server).await {
+                    break id;
+                }
+            };
+            let permit = server.permit(Name::TransactionClose, &id);
+            let all = server.calls().open_transactions();
+            if repeats {
+                let Close::Open(closing) = close(&permit).await.unwrap() else { panic!("committed before") };
+                assert_eq!(closing.commit(&permit, &[]).await.unwrap_err().code(), "version_mismatch");
+            } else {
+                let open = all.find(NamespaceId::DEFAULT, &id).unwrap();
+                assert_eq!(open.expect_no_commit().unwrap_err().code(), "wrong_state");
+                tokio::time::timeout(std::time::Duration::from_secs(5), open.has_ended()).await.unwrap();
+            }
+            assert_eq!(all.find(NamespaceId::DEFAULT, &id).err().unwrap().code(), "transaction_lost");
+            assert_eq!(close(&permit).await.err().unwrap().code(), "transaction_lost");
+            // The message is back, which counts as no attempt: `abandoned` looks.
+        }
+        while abandoned(&server).await.is_none() {}
+    }
+
+    #[tokio::test]
+    async fn a_commit_that_is_done_after_its_caller_has_gone_stays_open_no_longer() {
+        let server = Server::new();
+        let put = serde_json::from_value(json!({"key": "a", "content": "x"})).unwrap();
+        loop {
+            let id = begin(&server).await;
+            staged(&server, &id, &[Operation::Put(&put)]).await;
+            let permit = server.permit(Name::TransactionClose, &id);
+            let open = server.calls().open_transactions().find(NamespaceId::DEFAULT, &id).unwrap();
+            if !abandon(&permit).await {
+                continue;
+            }
+            tokio::time::timeout(std::time::Duration::from_secs(5), open.has_ended()).await.unwrap();
+            let Close::Before(done) = close(&permit).await.unwrap() else { panic!("it is open") };
+            let done = serde_json::to_value(done).unwrap();
+            assert!(done["duplicate"].as_bool().unwrap() && done["results"][0]["written"].is_object());
+            return;
+        }
     }
 }

@@ -12,7 +12,6 @@ use crate::hot::{Cleared, Delivered};
 use crate::open_transactions::{Enlisted, Open, OpenTransactions, Reserved, lost};
 use crate::permit::Permit;
 use crate::standing::Standing;
-use crate::time::now_ms;
 
 /// Time for which leases last beyond the end of the transaction, in milliseconds: then the messages are given
 /// back, and the end of a lease would count as an attempt.
@@ -89,7 +88,8 @@ async fn receive_in(
     };
     open.expect_led(led(permit).await?)?;
     open.expect_no_commit()?;
-    held.enlist(enlisted, reserved)?;
+    drop(reserved);
+    held.enlist(enlisted)?;
     Ok(messages)
 }
 
@@ -114,37 +114,31 @@ async fn receive_and_begin(
     let (permit, ttl) = (cleared.permit(), Duration::from_millis(ttl_ms));
     let (all, caller) = (permit.calls().open_transactions(), permit.caller().name());
     // Each delivery that goes back counts among those of its message.
-    all.expect_room(caller)?;
-    let max_messages = receive.max_messages.min(TRANSACTION_OPERATIONS_MAX as u32);
+    let max = (receive.max_messages as usize).min(TRANSACTION_OPERATIONS_MAX);
+    let max_messages = all.room_for(caller, max)? as u32;
     let receiving = cleared.begin_receive(Receive { max_messages, lease_ms: lease_ms(ttl), ..receive })?;
     let messages = done(receiving, waiting, permit.stopping()).await?;
     let Some(enlisted) = enlisted(permit, &messages)? else { return Ok(Received { messages, begun: None }) };
     let led = led(permit).await?;
-    let open = all.begin(led, ttl.min(time_left(&messages)), caller)?;
-    if let Err(error) = enlist(all, &open, enlisted, messages.len()).await {
+    let now_us = permit.node().log_us(led.namespace)?;
+    let open = all.begin(led, ttl.min(time_left(&messages, now_us)), caller)?;
+    if let Err(error) = enlist(all, &open, enlisted).await {
         all.end(&open.id);
         return Err(error);
     }
     Ok(Received { messages, begun: Some(Begun::of(&open)) })
 }
 
-async fn enlist(
-    all: &OpenTransactions,
-    open: &Open,
-    enlisted: Enlisted,
-    count: usize,
-) -> Result<(), CallError> {
-    let mut held = open.lock(all).await?;
-    let reserved = held.reserve(count)?;
-    held.enlist(enlisted, reserved)
+async fn enlist(all: &OpenTransactions, open: &Open, enlisted: Enlisted) -> Result<(), CallError> {
+    open.lock(all).await?.enlist(enlisted)
 }
 
 /// Time for which a transaction is open that has received messages: it ends before their leases, also where
-/// some time has passed since they were delivered.
-fn time_left(messages: &[Delivered]) -> Duration {
-    let until_ms = messages.iter().map(|message| message.delivery.lease_until_us / 1_000).min();
-    let left_ms = until_ms.unwrap_or_default().saturating_sub(LEASE_BEYOND_MS + now_ms());
-    Duration::from_millis(left_ms)
+/// some time has passed since they were delivered. `now_us`: the time of the log, by which leases are told.
+fn time_left(messages: &[Delivered], now_us: u64) -> Duration {
+    let until_us = messages.iter().map(|message| message.delivery.lease_until_us).min();
+    let left_us = until_us.unwrap_or_default().saturating_sub(LEASE_BEYOND_MS * 1_000 + now_us);
+    Duration::from_micros(left_us)
 }
 
 /// Takes messages that were received, if there are any. Until a transaction has them, they go back when the
@@ -260,7 +254,45 @@ mod tests {
         let messages = cleared.begin_receive(terms).unwrap().done().await.unwrap();
         let late = Duration::from_millis(50);
         tokio::time::sleep(late).await;
-        assert!((ttl / 2..=ttl - late).contains(&time_left(&messages)));
+        let now_us = server.node().log_us(NamespaceId::DEFAULT).unwrap();
+        assert!((ttl / 2..=ttl - late).contains(&time_left(&messages, now_us)));
+        // The log need not tell the time of any wall clock.
+        let mut of_past = messages;
+        of_past[0].delivery.lease_until_us -= now_us - 7;
+        let by_the_log = time_left(&of_past, 7);
+        assert!((ttl / 2..=ttl - late).contains(&by_the_log), "{by_the_log:?}");
+    }
+
+    /// A receive that begins a transaction; its messages, and its id.
+    async fn begun(server: &Server, max_messages: u32, wait: Duration) -> Result<Vec<Delivered>, CallError> {
+        let cleared = server.permit(Name::Receive, "q").cleared_by_name().unwrap();
+        let terms = Receive { max_messages, ..one(wait) };
+        Ok(receive(cleared, Enlisting::Begin(20_000), terms, None).await?.messages)
+    }
+
+    #[tokio::test]
+    async fn no_more_is_delivered_than_there_is_memory_for() {
+        let server = Server::new();
+        for _ in 0..9 {
+            server.send("q", b"x").await;
+        }
+        let all = server.calls().open_transactions();
+        let leave = |messages| all.leave_memory_for(messages);
+        leave(5);
+        assert_eq!(begun(&server, 1_000, Duration::ZERO).await.unwrap().len(), 5);
+        for _ in 0..3 {
+            assert_eq!(begun(&server, 1_000, Duration::ZERO).await.unwrap_err().code(), "overloaded");
+        }
+        leave(4);
+        let rest = begun(&server, 1_000, Duration::ZERO).await.unwrap();
+        assert_eq!(rest.iter().map(|message| message.delivery.deliveries).collect::<Vec<_>>(), [1; 4]);
+        // Others take the memory while one waits.
+        leave(4);
+        let mut call = pin!(begun(&server, 4, Duration::from_secs(5)));
+        assert!(is_pending(&mut call).await);
+        leave(0);
+        server.send("q", b"x").await;
+        assert_eq!(call.await.unwrap().len(), 1);
     }
 
     #[tokio::test]

@@ -131,7 +131,8 @@ impl Staging<'_, '_> {
             | Operation::Release(_) => {
                 // Whatever the place, it is told with that of the request.
                 let names = self.check_alone(operation).map_err(|error| error.at_place(|_| at))?;
-                names.into_iter().try_for_each(|name| self.staged.name(name))?;
+                let named = names.into_iter().try_for_each(|name| self.staged.name(name));
+                named.map_err(|fault| with_field_of(operation, fault))?;
                 self.staged.stage(at, shown(operation));
                 self.is_request_kept = true;
             }
@@ -313,6 +314,14 @@ fn names(command: &Command<'_>) -> Vec<Name> {
     }
 }
 
+/// The fault of a name, with its field as the operation has it.
+fn with_field_of(operation: &Operation<'_>, mut fault: Box<Fault>) -> Box<Fault> {
+    if let Operation::Acquire(acquire) = operation {
+        fault.field = acquire.field().to_owned();
+    }
+    fault
+}
+
 /// An operation on messages, locks or attachments, for those who look.
 fn shown(operation: &Operation<'_>) -> Shown {
     let about = match operation {
@@ -348,4 +357,38 @@ enum Looked {
 #[cold]
 fn unreadable() -> CallError {
     Fault::invalid("the content cannot be read").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::call::Unary as _;
+    use crate::open_transactions::Protocol;
+    use crate::operation::Operation as Name;
+    use crate::testing::Open as Server;
+    use crate::transactions::Begin;
+
+    #[tokio::test]
+    async fn a_lock_that_is_named_already_is_told_with_the_field_of_the_request() {
+        let server = Server::new();
+        let begun = Begin::default().run(&server.permit(Name::TransactionBegin, "")).await.unwrap();
+        let permit = server.permit(Name::TransactionStage, begun.answer.transaction());
+        let staged = async |keys: serde_json::Value| {
+            let acquire = serde_json::from_value(keys).unwrap();
+            let kept = Kept { protocol: Protocol::Json, bytes: b"" };
+            stage(&permit, kept, &[Operation::Acquire(&acquire)]).await
+        };
+        staged(json!({"keys": ["a", "b"]})).await.unwrap();
+        for (keys, field) in [
+            (json!({"keys": ["c", "a"]}), "keys"),
+            (json!({"keys": ["b"]}), "keys"),
+            (json!({"key": "b"}), "key"),
+        ] {
+            let error = staged(keys).await.unwrap_err();
+            let place = format!("operations[0].acquire.{field}: the transaction acquires the lock");
+            assert!(error.message().starts_with(&place), "{}", error.message());
+        }
+    }
 }
