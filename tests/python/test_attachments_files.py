@@ -6,14 +6,28 @@ import pathlib
 import re
 import stat
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import binary, strace_is_missing, until
 from documents import delete, get, put
 from test_attachments import MIB, Answer, append, begin, listed, raw, send, sha256, some_bytes
-from test_attachments_use import parts, uploads
+from test_attachments_use import Breaking, parts, uploads
 
 NOBODY = "http://127.0.0.1:1"
+
+
+class Watched(Breaking):
+    """A way to the server on which something is done before the first chunk comes."""
+
+    def __init__(self, server, do):
+        self.do = [do]
+        super().__init__(server, up=1 << 40, down=1 << 40, times=0)
+
+    def pass_on(self, piece: bytes, sink):
+        if piece.startswith(b"PATCH ") and self.do:
+            self.do.pop()()
+        super().pass_on(piece, sink)
 
 
 def attached(server, content: bytes) -> str:
@@ -120,6 +134,92 @@ def test_a_refused_put_leaves_nothing(server, tmp_path):
     assert refused.returncode == 4 and uploads(server, "k", "f") == [], refused
     gone = server.sluice("attach", "put", "k", "f", "--transaction", "0" * 40)
     assert gone.returncode != 0 and uploads(server, "k", "f") == [], gone
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_an_upload_that_another_fills_is_left_to_it(server, tmp_path, resumed):
+    content = some_bytes(4 * MIB)
+    (tmp_path / "f").write_bytes(content)
+    put(server, "k", "x")
+    if resumed:
+        begun(server, content[:MIB])
+
+    def fill():
+        [one] = uploads(server, "k", "f")
+        assert append(server, "k", one["upload"], one["bytes"], content[one["bytes"] :][:5])[0] == 204
+
+    way = Watched(server, fill)
+    flags = ["--resume"] if resumed else []
+    refused = server.sluice("--json", "attach", "put", "k", "f", *flags, "--server", way.url)
+    way.close()
+    told = json.loads(refused.stderr)["error"]
+    assert (refused.returncode, told["code"]) == (4, "upload_offset"), refused
+    assert "Another call" in told["hints"][0] and "--resume" not in refused.stderr
+    [one] = uploads(server, "k", "f")
+    assert one["bytes"] == 5 + resumed * MIB, "it is there for the other"
+    done = server.sluice("attach", "put", "k", "f", "--resume")
+    assert done.returncode == 0 and listed(server, "k")[0]["sha256"] == sha256(content), done
+
+
+def test_puts_at_once_do_not_end_one_another(server, tmp_path):
+    content = some_bytes(24 * MIB)
+    (tmp_path / "f").write_bytes(content)
+    put(server, "k", "x")
+    with ThreadPoolExecutor() as threads:
+        ways = [threads.submit(server.sluice, "attach", "put", "k", "f")]
+        until(lambda: any(one["bytes"] for one in uploads(server, "k", "f")), "a chunk has come")
+        ways += [threads.submit(server.sluice, "attach", "put", "k", "f", "--resume") for _ in range(2)]
+        done = [way.result() for way in ways]
+    assert any(one.returncode == 0 for one in done), done
+    assert all(one.returncode in (0, 3, 4) for one in done), done
+    assert listed(server, "k")[0]["sha256"] == sha256(content)
+
+
+def test_a_resume_that_is_refused_ends_no_upload_of_another(server, tmp_path):
+    content = some_bytes(2 * MIB)
+    (tmp_path / "f").write_bytes(content)
+    put(server, "k", "x")
+    begun(server, content[:MIB])
+    refused = server.sluice("attach", "put", "k", "f", "--resume", "--token", "0" * 32)
+    assert refused.returncode == 4 and [one["bytes"] for one in uploads(server, "k", "f")] == [2 * MIB], refused
+
+
+def test_an_upload_that_is_staged_is_passed_over(server, tmp_path):
+    content = some_bytes(MIB + 1)
+    (tmp_path / "f").write_bytes(content)
+    put(server, "k", "x")
+    opened = server.sluice("txn", "begin", "--ttl", "60s").stdout.strip()
+    assert server.sluice("attach", "put", "k", "f", "--transaction", opened).stdout == "staged\n"
+    done = server.sluice("attach", "put", "k", "f", "--resume")
+    assert done.stdout.startswith("created, version 1") and "beginning anew" in done.stderr, done
+    assert server.sluice("txn", "commit", "--transaction", opened).stdout.startswith("written version 2")
+    assert listed(server, "k")[0]["sha256"] == sha256(content) and uploads(server, "k", "f") == []
+
+
+def test_a_put_for_which_there_is_no_room_leaves_nothing(server, tmp_path):
+    content = some_bytes(3 * MIB)
+    (tmp_path / "f").write_bytes(content)
+    namespace = ("--namespace", "small")
+    server.sluice("namespace", "create", "small", "--bytes", "2MiB")
+    assert server.sluice("doc", "put", "k", "/dev/null", *namespace).returncode == 0
+    refused = server.sluice("--json", "attach", "put", "k", "f", *namespace)
+    told = json.loads(refused.stderr)["error"]
+    assert (refused.returncode, told["code"], "hints" in told) == (6, "quota_exceeded", False), refused
+    uploads_of = "/v1/namespaces/small/documents/k/uploads?name=f"
+    assert server.call("GET", uploads_of)["uploads"] == []
+    unreached = server.sluice("--json", "attach", "put", "k", "f", "--transaction", "0" * 32, "--server", NOBODY)
+    assert "hints" in json.loads(unreached.stderr)["error"] and "--resume" not in unreached.stderr
+
+
+def test_a_file_that_gets_shorter_is_told(server, tmp_path):
+    content = some_bytes(6 * MIB)
+    (tmp_path / "f").write_bytes(content)
+    put(server, "k", "x")
+    way = Watched(server, lambda: os.truncate(tmp_path / "f", 3 * MIB + 1))
+    failed = server.sluice("attach", "put", "k", "f", "--server", way.url)
+    way.close()
+    assert failed.returncode == 1 and f"had {6 * MIB} bytes at first, and {3 * MIB + 1} came" in failed.stderr, failed
+    assert listed(server, "k") == [] and uploads(server, "k", "f") == []
 
 
 def test_bytes_are_not_sent_in_vain(server, tmp_path):

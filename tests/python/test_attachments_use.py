@@ -1,12 +1,17 @@
 """`sluice attach`: connections that break, parts that are gone on with, transactions, and what uploads leave."""
 
+import json
 import os
 import pathlib
+import re
+import shutil
 import socket
+import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from conftest import Server, until
+import pytest
+from conftest import ROOT, Server, until
 from documents import of, put
 from test_attachments import MIB, Answer, append, begin, listed, raw, sha256, some_bytes
 
@@ -39,7 +44,7 @@ class Breaking:
             if count > most and self.breaks():
                 break
             try:
-                sink.sendall(piece)
+                self.pass_on(piece, sink)
             except OSError:
                 break
         for one in (source, sink):
@@ -47,6 +52,9 @@ class Breaking:
                 one.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
+
+    def pass_on(self, piece: bytes, sink: socket.socket):
+        sink.sendall(piece)
 
     def breaks(self) -> bool:
         with self.lock:
@@ -180,3 +188,29 @@ def test_a_caller_that_goes_away_leaves_nothing(server):
     upload = begin(server, "k", "f")
     assert append(server, "k", upload, 0, b"kept")[0] == 204
     assert uploads(server, "k", "f")[0]["bytes"] == 4, "an upload with an id waits for who goes on with it"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None and "CI" not in os.environ, reason="needs curl")
+def test_an_upload_goes_as_the_page_tells_it(server, tmp_path):
+    page = (ROOT / "docs/attachments.md").read_text()
+    section = page.split("\n## Uploads\n")[1].split("\n## ")[0]
+    commands = [
+        command.replace("localhost:7070", server.url)
+        for block in re.findall(r"```console\n(.*?)```", section, flags=re.S)
+        for command in re.findall(r"^\$ ((?:.*\\\n)*.*)$", block, flags=re.M)
+    ]
+    content = some_bytes(2_500_000)
+    (tmp_path / "video.mp4").write_bytes(content)
+    put(server, "orders/17", "x")
+
+    def run(script: str) -> str:
+        done = subprocess.run(["bash", "-ec", script], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    upload = json.loads(run(commands[0]))["upload"]
+    assert commands[1].startswith("U=")
+    told = run("\n".join([f"U={upload}", *commands[2:]]))
+    assert told.count('"error"') == 1 and '"upload_offset"' in told and '"expected":1048576' in told, told
+    [one] = listed(server, "orders/17")
+    assert (one["name"], one["sha256"], one["content_type"]) == ("video.mp4", sha256(content), "video/mp4")

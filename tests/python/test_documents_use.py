@@ -137,11 +137,11 @@ def test_the_command_line_reads_no_more_than_may_be_sent(server):
         large.truncate((4 << 20) + 1)
     for source in ("large", "/dev/zero"):
         wrong = server.sluice("doc", "put", "k", source)
-        assert wrong.returncode == 2 and f"{source} has more than 4.0 MiB" in wrong.stderr
+        assert wrong.returncode == 5 and f"{source} has more than 4.0 MiB" in wrong.stderr
     verbs = (["send", "q", "--file"], ["doc", "query", "--where"], ["policy", "set"], ["cert", "show"])
     for verb in (*verbs, ["txn", "commit"]):
         wrong = server.sluice(*verb, "/dev/zero")
-        assert wrong.returncode == 2 and "/dev/zero has more than 96.0 MiB" in wrong.stderr, verb
+        assert wrong.returncode == 5 and "/dev/zero has more than 96.0 MiB" in wrong.stderr, verb
     (server.directory / "most").write_bytes(b"x" * (4 << 20))
     assert server.sluice("doc", "put", "k", "most").returncode == 0
 

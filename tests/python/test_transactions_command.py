@@ -46,7 +46,8 @@ def test_verbs_stage_and_commit(server):
     stage = run(server, "txn", "stage", "/dev/stdin", **env)
     assert stage.returncode == 2, stage
     (server.directory / "ops.json").write_text('{"operations":[{"get":{"key":"a"}},{"put":{"key":"b","content":"x"}}]}')
-    assert run(server, "txn", "stage", "ops.json", **env).stdout == "-\n"
+    staged = run(server, "txn", "stage", "ops.json", **env)
+    assert (staged.stdout, staged.stderr) == ("", "operations[0].get: there is no such document\n"), staged
     assert get(server, "a")["content"] == "1" and messages(server, "mail") == []
     done = run(server, "txn", "commit", "--transaction", name)
     assert done.stdout.split()[:2] == ["done", "sent"] and "written version 1" in done.stdout, done

@@ -435,6 +435,8 @@ def test_grpc_and_the_command_line_receive_in_transactions(server, calls):
     assert dict(caught.value.trailing_metadata())["sluice-code"] == "transaction_lost"
     work = Open(server, got.transaction)
     told = server.sluice("receive", "jobs", "--transaction", work.name, "--ack")
+    assert told.returncode == 2 and "the commit of the transaction acks" in told.stderr, told
+    told = server.sluice("receive", "jobs", "--transaction", work.name)
     assert (told.returncode, told.stdout) == (0, "3\n"), told
     assert states(server) == {"2": "leased", "3": "leased"}, "the commit acks them"
     assert server.sluice("receive", "jobs", "--transaction", work.name, "--lease", "1s").returncode == 2

@@ -34,8 +34,8 @@ The command gets these variables in its environment:
                         grants have larger ones
   SLUICE_SERVER, SLUICE_NAMESPACE, so that it can call sluice itself
 
-Its exit code is that of `sluice lock run`; killed by a signal, 128 and its
-number. The lock is renewed until the command ends. When it is lost all the
+Its exit code is that of `sluice lock run`; killed by a signal, 128 and its \
+number. The lock is renewed until the command ends. When it is lost all the \
 same, the command gets SIGTERM, then SIGKILL before the lock can be another's
 (after a tenth of --ttl, 5 s at most), and the exit code is 4, as it is when the
 lock was not free in time.

@@ -29,7 +29,7 @@ pub struct Attachment {
     /// SHA-256 of its bytes, in hexadecimal digits.
     pub sha256: String,
     /// Media type; empty: none was given.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub content_type: String,
 }
 

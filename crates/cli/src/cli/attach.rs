@@ -1,20 +1,21 @@
 //! `sluice attach`.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 use sluice_client::{Attachment, AttachmentCondition, ClientError, Transaction, Uploading};
+use sluice_engine::limits::ATTACHMENT_BYTES_MAX;
 use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 
 use super::attach_get::{self, GetArgs};
 use super::connect::{Connection, ReadFlags, ServerFlags};
 use super::doc_edit;
-use super::format::{relative, size};
+use super::format::{quoted, relative, size};
 use super::joined::{self, JoinFlag};
 use super::output::Table;
 use super::progress::Progress;
@@ -77,8 +78,8 @@ impl ConditionFlags {
 #[command(after_help = "Examples:\n  sluice attach put orders/17 invoice.pdf --type application/pdf\n  \
     sluice attach put orders/17 video.mp4 --resume\n  \
     tar c data | sluice attach put orders/17 - --name data.tar\n\n\
-    Prints the version and the ETag. The document has to be there. With --transaction the bytes come at once,\n\
-    and the attachment with the commit, for which there is an hour. A put that is refused leaves nothing; what\n\
+    Prints the version and the ETag. The document has to be there. With --transaction the bytes come at once, \
+    and the attachment with the commit, for which there is an hour. A put that is refused leaves nothing; what \
     has come of one that is interrupted stays for an hour, for --resume.")]
 pub(crate) struct PutArgs {
     /// Key of the document.
@@ -91,8 +92,8 @@ pub(crate) struct PutArgs {
     /// Media type of the bytes.
     #[arg(long = "type", value_name = "TYPE")]
     content_type: Option<String>,
-    /// Go on with the upload that has most bytes of the file, of those that were interrupted within the last
-    /// hour. It keeps the media type with which it was begun: leave --type out.
+    /// Go on with the upload that has most bytes of the file but not all, of those that were interrupted
+    /// within the last hour. It keeps the media type with which it was begun: leave --type out.
     #[arg(long)]
     resume: bool,
     /// Only if there is no attachment with this name.
@@ -136,8 +137,8 @@ pub(super) async fn run(verb: AttachVerb, out: Out) -> Result<u8> {
 }
 
 async fn put(args: &PutArgs, out: Out) -> Result<()> {
-    let name = name_of(args)?;
     let file = open(args)?;
+    let name = name_of(args)?;
     let connection = args.server.connect()?;
     let when = args.when.condition(args.if_absent);
     // In a transaction the document may be staged only: that is told at the commit.
@@ -155,10 +156,10 @@ async fn put(args: &PutArgs, out: Out) -> Result<()> {
     if let Some(transaction) = args.join.transaction() {
         let operations = Transaction::new().attach(&uploading, &when);
         let staged = connection.client.transaction_stage(transaction, &operations).await;
-        return joined::told(out, &or_end(&connection, args, uploading, staged).await?);
+        return joined::told(out, &or_end(&connection, args, uploading, staged, Step::Commit).await?);
     }
     let written = uploading.commit(&when).await;
-    out.show(&or_end(&connection, args, uploading, written).await?, doc_edit::written)
+    out.show(&or_end(&connection, args, uploading, written, Step::Commit).await?, doc_edit::written)
 }
 
 fn is_stdin(args: &PutArgs) -> bool {
@@ -174,6 +175,10 @@ fn open(args: &PutArgs) -> Result<Option<File>> {
         false => Some(File::open(&args.file).map_err(unreadable)?),
     };
     let found = file.as_ref().map(File::metadata).transpose().map_err(unreadable)?;
+    if found.as_ref().is_some_and(Metadata::is_dir) {
+        return Err(CliError::usage(format!("{name} is a directory: give the path of a file")));
+    }
+    expect_length(&name.to_string(), found.as_ref().map_or(0, Metadata::len))?;
     if args.resume && !found.is_some_and(|found| found.is_file()) {
         let what = if is_stdin(args) { "stdin".to_owned() } else { name.to_string() };
         return Err(CliError::usage(format!("{what} cannot be read again: give a file to resume with")));
@@ -181,26 +186,74 @@ fn open(args: &PutArgs) -> Result<Option<File>> {
     Ok(file)
 }
 
+/// Refuses a file that is longer than any attachment.
+fn expect_length(name: &str, bytes: u64) -> Result<()> {
+    if bytes <= ATTACHMENT_BYTES_MAX {
+        return Ok(());
+    }
+    let most = size(ATTACHMENT_BYTES_MAX);
+    let reason = format!("{name} has {bytes} bytes, an attachment at most {ATTACHMENT_BYTES_MAX} ({most})");
+    Err(CliError::server("payload_too_large", &reason, &Value::Null))
+}
+
+/// The step of an upload that has an answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Its bytes are sent.
+    Send,
+    /// End: the attachment is made, or staged.
+    Commit,
+}
+
 /// The answer to a step of an upload. Where it is a refusal, or nobody can go on with the upload, nothing is
-/// left of that; else its bytes stay, for a call that goes on with it.
+/// left of that; else its bytes stay, for a call that goes on with it. An upload that another call has begun,
+/// or fills, is not this one's to end.
 async fn or_end<T>(
     connection: &Connection,
     args: &PutArgs,
     uploading: Uploading,
     answer: std::result::Result<T, ClientError>,
+    step: Step,
 ) -> Result<T> {
     let error = match answer {
         Ok(answer) => return Ok(answer),
         Err(error) => error,
     };
-    if error.is_refusal() || is_stdin(args) {
-        // The error that stopped it says more than one of this.
-        let _ = uploading.abort().await;
-        return Err(connection.error(&error));
+    let told = connection.error(&error);
+    if let Some("upload_offset" | "upload_incomplete" | "upload_not_found") = error.code() {
+        return Err(told.hint("Another call has gone on with this upload, or has ended it."));
     }
-    let hint = "What has come and is not attached stays for an hour: the same command with --resume, and without \
-                --type, goes on behind it.";
-    Err(connection.error(&error).hint(hint))
+    if is_refused(&error) || is_stdin(args) {
+        end(uploading).await;
+        return Err(told);
+    }
+    Err(match step {
+        Step::Send if uploading.bytes() == 0 => told,
+        Step::Send => told.hint(
+            "What has come stays for an hour: the same command with --resume, and without --type, goes on behind \
+             it.",
+        ),
+        Step::Commit if args.join.transaction().is_some() => told.hint(
+            "All bytes have come, and are perhaps not staged: roll the transaction back, and begin another one.",
+        ),
+        Step::Commit => told.hint(format!(
+            "All bytes have come. Look with `sluice attach list {}` whether they are attached; else repeat the \
+             command.",
+            quoted(&args.key)
+        )),
+    })
+}
+
+/// True where it is of no use to go on with the upload: the server is neither busy nor out of reach.
+fn is_refused(error: &ClientError) -> bool {
+    error.is_refusal() || matches!(error.code(), Some("quota_exceeded" | "limit_exceeded"))
+}
+
+/// Ends an upload that this call has begun. The error that stopped it says more than one of this.
+async fn end(uploading: Uploading) {
+    if !uploading.is_resumed() {
+        let _ = uploading.abort().await;
+    }
 }
 
 async fn begin(connection: &Connection, args: &PutArgs, name: &str) -> Result<Uploading> {
@@ -217,7 +270,8 @@ async fn send_file(
     out: Out,
 ) -> Result<Uploading> {
     let found = file.metadata();
-    let total = found.map_err(|e| CliError::unreadable(&args.file.display().to_string(), &e))?.len();
+    let found = found.map_err(|e| CliError::unreadable(&args.file.display().to_string(), &e))?;
+    let total = found.is_file().then_some(found.len());
     let interrupted = match args.resume {
         true => resume(connection, args, name, file, out).await?,
         false => None,
@@ -226,7 +280,7 @@ async fn send_file(
         Some(uploading) => uploading,
         None => begin(connection, args, name).await?,
     };
-    send(connection, args, uploading, Blocking(file), Some(total), out).await
+    send(connection, args, uploading, Blocking(file), total, out).await
 }
 
 /// The upload to go on with; the file is behind the bytes that it has.
@@ -254,7 +308,7 @@ async fn resume(
     Ok(Some(uploading))
 }
 
-/// Sends all bytes of a reader.
+/// Sends all bytes of a reader; `total`: the number that it had at the begin.
 async fn send(
     connection: &Connection,
     args: &PutArgs,
@@ -267,9 +321,19 @@ async fn send(
     progress.begin_at(uploading.upload().bytes);
     let sent = uploading.add_all(&mut Counted { reader, progress: progress.clone() }).await;
     progress.finish();
-    match sent {
-        Ok(()) => Ok(uploading),
-        Err(error) => or_end(connection, args, uploading, Err(error)).await,
+    if let Err(error) = sent {
+        return or_end(connection, args, uploading, Err(error), Step::Send).await;
+    }
+    let read = uploading.bytes();
+    match total.filter(|total| read < *total) {
+        None => Ok(uploading),
+        Some(total) => {
+            end(uploading).await;
+            let name = args.file.display();
+            let reason =
+                format!("{name} had {total} bytes at first, and {read} came of it: nothing is attached");
+            Err(CliError::failed(reason))
+        }
     }
 }
 
@@ -331,7 +395,9 @@ fn table(attachments: &[Attachment]) -> String {
             attachment.version.to_string(),
             size(attachment.bytes),
             relative(attachment.changed_at_ms),
-            attachment.content_type.clone(),
+            Some(attachment.content_type.clone())
+                .filter(|it| !it.is_empty())
+                .unwrap_or_else(|| "-".to_owned()),
             attachment.sha256.clone(),
         ]);
     }

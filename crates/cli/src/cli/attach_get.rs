@@ -25,7 +25,7 @@ const PART_MODE: u32 = 0o600;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sluice attach get orders/17 video.mp4 -o video.mp4\n  \
     sluice attach get orders/17 data.tar | tar x\n\n\
-    What has come when it fails or is interrupted stays in FILE.ETAG.part. The next call goes on behind it, if\n\
+    What has come when it fails or is interrupted stays in FILE.ETAG.part. The next call goes on behind it, if \
     the attachment still has this ETag.")]
 pub(crate) struct GetArgs {
     /// Key of the document.
@@ -52,13 +52,12 @@ pub(super) async fn run(args: &GetArgs, out: Out) -> Result<()> {
         let mut downloading = begin(&connection, args).await?;
         let unwritable = |e: io::Error| CliError::unwritable(path, &e);
         let mut file = File::create(path).map_err(unwritable)?;
-        return receive(&connection, &mut downloading, 0, &mut file, unwritable, out).await;
+        receive(&connection, &mut downloading, 0, &mut file, unwritable, out).await?;
+        // Text beside the bytes would come into what reads the pipe or the terminal itself.
+        return if leads_to_file(path) { written(downloading.attachment(), path, out) } else { Ok(()) };
     }
     if let Some(path) = output {
-        let attachment = to_file(&connection, args, path, out).await?;
-        return out.show(&attachment, |attachment| {
-            format!("{} written to {}\n", size(attachment.bytes), path.display())
-        });
+        return written(&to_file(&connection, args, path, out).await?, path, out);
     }
     if io::stdout().is_terminal() {
         return Err(CliError::usage("an attachment is not written to a terminal")
@@ -66,6 +65,19 @@ pub(super) async fn run(args: &GetArgs, out: Out) -> Result<()> {
     }
     let mut downloading = begin(&connection, args).await?;
     receive(&connection, &mut downloading, 0, &mut io::stdout(), |e| CliError::output(&e), out).await
+}
+
+fn written(attachment: &Attachment, path: &Path, out: Out) -> Result<()> {
+    out.show(attachment, |it| format!("{} written to {}\n", size(it.bytes), path.display()))
+}
+
+/// True for a link to a file that is not stdout, as that behind `/dev/stdout` may be.
+fn leads_to_file(path: &Path) -> bool {
+    let is_stdout = |file: &Metadata| {
+        let stdout = rustix::fs::fstat(io::stdout());
+        stdout.is_ok_and(|stdout| (stdout.st_dev, stdout.st_ino) == (file.dev(), file.ino()))
+    };
+    fs::metadata(path).is_ok_and(|file| file.is_file() && !is_stdout(&file))
 }
 
 /// True for a device, a pipe or a link, which stays what it is: nothing takes its place.

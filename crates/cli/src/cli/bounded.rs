@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{Read, stdin};
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::format::size;
 use super::{CliError, Result};
 
@@ -31,7 +33,8 @@ fn read_source(source: impl Read, name: &str, limit: u64) -> Result<Vec<u8>> {
     let read = source.take(limit + 1).read_to_end(&mut bytes);
     read.map_err(|e| CliError::unreadable(name, &e))?;
     if bytes.len() as u64 > limit {
-        return Err(CliError::usage(format!("{name} has more than {}, which is the limit", size(limit))));
+        let reason = format!("{name} has more than {}, which is the limit", size(limit));
+        return Err(CliError::server("payload_too_large", &reason, &Value::Null));
     }
     Ok(bytes)
 }
@@ -43,6 +46,8 @@ pub(super) fn text(bytes: Vec<u8>, name: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use sluice_calls::codes::exit;
+
     use super::*;
 
     #[test]
@@ -51,6 +56,7 @@ mod tests {
         let mut endless = std::io::repeat(b'x');
         let refused = read_source(&mut endless, "it", 1 << 20).unwrap_err();
         assert_eq!(refused.message(), "it has more than 1.0 MiB, which is the limit");
+        assert_eq!(refused.exit(), exit::TOO_LARGE);
         assert!(read_file(Path::new("/no/such/file"), 3).is_err());
     }
 }

@@ -43,7 +43,7 @@ pub(crate) enum CertVerb {
     /// Create a certificate for a client.
     #[command(after_help = "Examples:\n  sluice cert client ops --scope '*=admin'\n  \
         sluice cert client billing --scope shop=rw\n\n\
-        A scope is NAMESPACE=PERM with PERM r (receive and settle), w (send), rw,\n\
+        A scope is NAMESPACE=PERM with PERM r (receive and settle), w (send), rw, \
         observer, operator or admin.\n\
         The server's policy file can add rights that no scope in the certificate gives.")]
     Client {

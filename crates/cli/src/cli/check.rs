@@ -17,7 +17,7 @@ use crate::terminal::data_dir::{NOT_IN_ORDER, expect_directory};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reads every file to the last payload and writes nothing. Exit codes: 0 all is
+Reads every file to the last payload and writes nothing. Exit codes: 0 all is \
 well, 8 damage was found, 2 not a data directory, 4 a server uses it.")]
 pub(crate) struct CheckArgs {
     /// Data directory of a server that is not running.

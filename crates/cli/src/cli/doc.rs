@@ -196,7 +196,7 @@ async fn get(args: GetArgs, out: Out) -> Result<()> {
 fn read_in_transaction(args: &GetArgs, results: &[StageResult], out: Out) -> Result<()> {
     if args.version.is_some() || args.show {
         return Err(CliError::usage(
-            "a transaction reads the content of the current version: leave both out",
+            "a transaction reads the content of the current version: leave --version and --show out",
         ));
     }
     if out.json {

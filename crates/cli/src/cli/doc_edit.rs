@@ -18,9 +18,9 @@ use super::{CliError, Out, Result};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The editor is $VISUAL, or else $EDITOR, with a file that only you can read. A document that does not exist is\n\
-created. Nothing is written if the text is unchanged, or if the editor fails; a line end that the editor adds\n\
-to a text without one is left out. The content type, the attributes and the history stay, and a ttl begins\n\
+The editor is $VISUAL, or else $EDITOR, with a file that only you can read. A document that does not exist is \
+created. Nothing is written if the text is unchanged, or if the editor fails; a line end that the editor adds \
+to a text without one is left out. The content type, the attributes and the history stay, and a ttl begins \
 anew. If another has written in between, or the write fails, the file stays, and its path is printed.")]
 pub(crate) struct EditArgs {
     /// Key of the document.

@@ -17,7 +17,7 @@ const PAGE: u32 = 1_000;
     sluice doc query --prefix orders/ --where '{\"/state\":\"paid\",\"/total\":{\"ge\":100}}'\n  \
     sluice doc query --where '{\"/at\":{\"lt\":{\"now\":\"-7d\"}}}' --keys\n  \
     sluice doc query --where filter.json --sort -/total,/name --limit 10\n\n\
-    Prints a JSON object with key and content for each document, on a line of its own.\n\
+    Prints a JSON object with key and content for each document, on a line of its own. \
     What is not JSON is passed over.")]
 pub(crate) struct QueryArgs {
     /// Filter that the content matches, or a file with it; `-` is stdin [default: all that is JSON].
@@ -70,7 +70,10 @@ pub(super) async fn run(args: QueryArgs, out: Out) -> Result<()> {
         }
     }
     if found == 0 {
-        out.note(&format!("none of {scanned} documents in namespace {} matches", connection.namespace));
+        // An index may have said that there is none to look at.
+        let none =
+            if scanned == 0 { "no document".to_owned() } else { format!("none of {scanned} documents") };
+        out.note(&format!("{none} in namespace {} matches", connection.namespace));
     }
     Ok(())
 }

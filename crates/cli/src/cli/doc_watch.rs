@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sluice doc watch config/ --new\n  sluice doc watch --json | jq -r .key\n\n\
-                  Of each document the last version is printed, not each one. After a broken connection the\n\
+                  Of each document the last version is printed, not each one. After a broken connection the \
                   command continues after the last change."
 )]
 pub(crate) struct WatchArgs {

@@ -12,7 +12,7 @@ use super::{Out, Result, number};
 #[command(
     after_help = "Examples:\n  sluice events emails\n  sluice events --types died,dropped --match 'mail.*'\n  \
                   sluice events --json | jq -r .type\n\n\
-                  After a broken connection the command continues after the last event. Events that it has missed,\n\
+                  After a broken connection the command continues after the last event. Events that it has missed, \
                   because it was too slow or disconnected for too long, are reported as a gap."
 )]
 pub(crate) struct EventsArgs {

@@ -20,9 +20,9 @@ pub(crate) enum KeyVerb {
     },
     /// Encrypt everything written from now on under a new root key.
     #[command(after_help = "\
-The server adds a key to its key file, before the others. With `key_source`\n\
+The server adds a key to its key file, before the others. With `key_source` \
 command:LINE it runs the command again, which must print the new key first.\n\
-Data written before keeps its key until it is compacted: keep the old key while\n\
+Data written before keeps its key until it is compacted: keep the old key while \
 `sluice key status` shows it, and as long as there are backups from before.")]
     Rotate {
         #[command(flatten)]

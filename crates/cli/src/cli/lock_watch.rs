@@ -12,7 +12,7 @@ use super::{Out, Result, number};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sluice lock watch app/leader\n  sluice lock watch deploy --json | jq .holder_count\n\n\
-                  States between two lines may be left out, never the last one. Renewals are no changes. After a\n\
+                  States between two lines may be left out, never the last one. Renewals are no changes. After a \
                   broken connection the command goes on with the lock as it is then."
 )]
 pub(crate) struct LockWatchArgs {

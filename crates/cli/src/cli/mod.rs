@@ -297,4 +297,39 @@ mod tests {
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
     }
+
+    /// Sentences of a text that are broken by hand, although the text is wrapped.
+    fn broken_lines(text: &str) -> Vec<String> {
+        let is_prose = |line: &str| line.starts_with(|first: char| first.is_alphanumeric() || first == '`');
+        let is_whole = |line: &str| line.ends_with(['.', ':']);
+        let lines: Vec<&str> = text.lines().collect();
+        let is_broken = |pair: &&[&str]| is_prose(pair[0]) && is_prose(pair[1]) && !is_whole(pair[0]);
+        let pairs = lines.windows(2).filter(is_broken);
+        pairs.map(|pair| format!("{} / {}", pair[0], pair[1])).collect()
+    }
+
+    fn each_command(command: &clap::Command, look: &mut impl FnMut(&clap::Command)) {
+        look(command);
+        command.get_subcommands().for_each(|verb| each_command(verb, look));
+    }
+
+    #[test]
+    fn closing_texts_of_help_are_wrapped_once() {
+        let mut broken = Vec::new();
+        each_command(&Cli::command(), &mut |command| {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            broken.extend(broken_lines(&text).iter().map(|pair| format!("{}: {pair}", command.get_name())));
+        });
+        assert!(broken.is_empty(), "{broken:#?}");
+    }
+
+    #[test]
+    fn no_help_has_a_stray_backslash() {
+        each_command(&Cli::command(), &mut |command| {
+            for arg in command.get_arguments() {
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(!help.contains("\\'"), "{}: {help}", command.get_name());
+            }
+        });
+    }
 }

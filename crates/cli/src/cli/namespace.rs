@@ -73,7 +73,7 @@ pub(crate) struct QuotaFlags {
     /// Maximum number of messages in any state; 0: no quota.
     #[arg(long, value_name = "N", value_parser = number(0u64..))]
     messages: Option<u64>,
-    /// Maximum bytes of payloads, headers and documents; 0: no quota.
+    /// Maximum bytes of payloads, headers, documents and attachments; 0: no quota.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     bytes: Option<u64>,
 }

@@ -15,7 +15,7 @@ pub(crate) enum PolicyVerb {
     /// Store a policy, which counts on every node of a cluster instead of their policy files.
     #[command(after_help = "Examples:\n  sluice policy set policy.toml\n  \
         sluice policy set policy.toml --version 00000081k7pvm120000g\n\n\
-        The file is checked as a whole before anything changes. You have to be an administrator by the new\n\
+        The file is checked as a whole before anything changes. You have to be an administrator by the new \
         policy, too.")]
     Set {
         /// File with the policy, as `--access-policy` takes it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use sluice_client::{Delivered, Receive};
 
-use super::connect::ServerFlags;
+use super::connect::{ServerFlags, TRANSACTION};
 use super::error::NOTHING;
 use super::format::{length, now_ms, one_line, relative};
 use super::joined::JoinFlag;
@@ -14,8 +14,8 @@ use super::{CliError, Out, Result, duration, number, queue_weight};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sluice receive emails\n  sluice receive emails --ack --wait 20s\n  \
     sluice receive urgent=3 emails=1 --max 10 --json\n\n\
-    Payloads go to stdout, everything else to stderr. A message that is not settled\n\
-    returns to its queue when its lease ends: settle it with `sluice ack RECEIPT`, or use\n\
+    Payloads go to stdout, everything else to stderr. A message that is not settled \
+    returns to its queue when its lease ends: settle it with `sluice ack RECEIPT`, or use \
     --ack. In a transaction the commit acks it. Nothing to receive is exit code 3.")]
 pub(crate) struct ReceiveArgs {
     /// Queues in the order in which they are tried; or queues with weights.
@@ -30,7 +30,7 @@ pub(crate) struct ReceiveArgs {
     /// Lease of the messages [default: the queue's]. In a transaction they are leased as long as it is open.
     #[arg(long, short, value_name = "DURATION", value_parser = duration)]
     lease: Option<Duration>,
-    /// Ack each message after it was printed.
+    /// Ack each message after it was printed; not in a transaction, whose commit acks it.
     #[arg(long)]
     ack: bool,
     /// Print only payloads, without separators.
@@ -46,6 +46,10 @@ pub(crate) struct ReceiveArgs {
 }
 
 pub(super) async fn run(args: ReceiveArgs, out: Out) -> Result<u8> {
+    if args.ack && args.join.transaction().is_some() {
+        return Err(CliError::usage("--ack: the commit of the transaction acks what is received in it")
+            .hint(format!("Leave --ack out, or --transaction, or unset {TRANSACTION}.")));
+    }
     let connection = args.server.connect()?;
     let mut receive =
         Receive::from_queues(args.queues.clone()).max(args.max).wait(args.wait).lease(args.lease);
@@ -68,7 +72,7 @@ pub(super) async fn run(args: ReceiveArgs, out: Out) -> Result<u8> {
     for message in &messages {
         print(&args, message, out)?;
     }
-    if !args.ack || args.join.transaction().is_some() {
+    if !args.ack {
         return Ok(0);
     }
     let receipts: Vec<&str> = messages.iter().map(|m| m.receipt.as_str()).collect();

@@ -17,7 +17,7 @@ const KEEP_BEYOND: Duration = Duration::from_secs(60);
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  sluice work sums --result -- sh -c 'bc' &\n  echo '6*7' | sluice request sums @-\n\n\
-    Prints the result unchanged, at a terminal with a line end. A worker gives a result with\n\
+    Prints the result unchanged, at a terminal with a line end. A worker gives a result with \
     `sluice ack --result` or `sluice work --result`."
 )]
 pub(crate) struct RequestArgs {

@@ -19,7 +19,7 @@ use crate::root_keys::KeyFlags;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sluice restore monday.sluice ./sluice-data\n  sluice restore monday.sluice ./copy --key-source file:./sluice-data.key\n  zstd -d < monday.sluice.zst | sluice restore - ./sluice-data\n\n\
-    The directory appears when it is complete. Start it with: sluice serve --data-dir DATA_DIR\n\
+    The directory appears when it is complete. Start it with `sluice serve --data-dir DATA_DIR`. \
     A backup of an encrypted server needs the root keys of that server."
 )]
 pub(crate) struct RestoreArgs {

@@ -60,7 +60,7 @@ pub(crate) struct OpenFlag {
     echo '{\"operations\": [{\"get\": {\"key\": \"orders/17\"}}]}' | sluice txn stage\n  \
     echo '{\"operations\": [{\"put\": {\"key\": \"orders/17\", \"content\": \"paid\"}}]}' | sluice txn stage\n  \
     sluice txn commit\n\n\
-    Operations are those of `sluice txn commit`, and get, which prints the content of a document. Nobody\n\
+    Operations are those of `sluice txn commit`, and get, which prints the content of a document. Nobody \
     else sees what is staged. The commit is refused if a document that was read has changed.")]
 pub(crate) struct StageArgs {
     /// JSON file with the operations. If it is missing or `-`, stdin has them.
@@ -75,18 +75,18 @@ pub(crate) struct StageArgs {
 #[command(after_help = "Example:\n  sluice txn commit <<'END'\n  {\"operations\": [\n    \
     {\"put\": {\"key\": \"orders/17\", \"content\": \"paid\", \"if_version\": 3}},\n    \
     {\"send\": {\"queue\": \"mail\", \"payload\": \"thank you\"}}\n  ]}\n  END\n\n\
-    Operations are send, settle, put, patch, delete, acquire and release, with the fields of the HTTP API.\n\
-    Prints what came of each, one per line. Each is admitted by the state before the transaction: none\n\
-    depends on another.")]
+    Operations are send, settle, put, patch, delete, check, attach, delete_attachment, acquire and release, \
+    with the fields of the HTTP API; with `namespace` one is of another namespace. Prints what came of each, \
+    one per line. Each is admitted by the state before the transaction: none depends on another.")]
 pub(crate) struct CommitArgs {
-    /// JSON file with the operations. If it is missing or `-`, stdin has them.
+    /// JSON file with the operations. If it is missing or `-`, stdin has them. An open transaction takes no
+    /// file, and stdin is not read for it: `sluice txn stage` adds operations to it.
     file: Option<PathBuf>,
     /// A repeat with the same key within the server's window does nothing and prints the first outcome.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Commit all that is staged in this open transaction. A repeat prints the first outcome. [default
-    /// without FILE and key: that of SLUICE_TRANSACTION, if it is set]
-    #[arg(long, value_name = "ID", conflicts_with_all = ["file", "idempotency_key"])]
+    /// Commit all that is staged in this open transaction. A repeat prints the first outcome.
+    #[arg(long, value_name = "ID", env = TRANSACTION, hide_env_values = true)]
     transaction: Option<String>,
     #[command(flatten)]
     server: ServerFlags,
@@ -94,20 +94,27 @@ pub(crate) struct CommitArgs {
 
 impl CommitArgs {
     /// Id of the open transaction to commit; `None`: the operations are given.
-    fn open(&self) -> Option<String> {
-        let of_environment = || std::env::var(TRANSACTION).ok().filter(|id| !id.is_empty());
-        let is_given = self.file.is_some() || self.idempotency_key.is_some();
-        self.transaction.clone().or_else(|| of_environment().filter(|_| !is_given))
+    fn open(&self) -> Result<Option<&str>> {
+        let Some(open) = self.transaction.as_deref().filter(|id| !id.is_empty()) else { return Ok(None) };
+        let refused = match (&self.file, &self.idempotency_key) {
+            (Some(_), _) => "an open transaction is committed as it is staged: FILE is not a part of it",
+            (None, Some(_)) => "the commit of an open transaction has no idempotency key: it can be repeated",
+            (None, None) => return Ok(Some(open)),
+        };
+        Err(CliError::usage(refused).hint(format!(
+            "`sluice txn stage` adds operations to it. Leave --transaction out, or unset {TRANSACTION}, for a \
+             transaction of its own."
+        )))
     }
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sluice txn rollback\n  \
     sluice txn rollback 01ba4f2c3d8-5a0c41e7 --yes\n\n\
-    Who has begun a transaction rolls it back by its id. An operator, who does not know that, names one of\n\
+    Who has begun a transaction rolls it back by its id. An operator, who does not know that, names one of \
     `sluice txn list`.")]
 pub(crate) struct RollbackArgs {
-    /// Name of another\'s transaction, as `sluice txn list` prints it.
+    /// Name of another's transaction, as `sluice txn list` prints it.
     name: Option<String>,
     /// Id of the transaction, as `sluice txn begin` has printed it.
     #[arg(
@@ -136,7 +143,11 @@ pub(super) async fn run(verb: TxnVerb, out: Out) -> Result<u8> {
             let body = operations(args.file.as_deref())?;
             let connection = args.server.connect()?;
             let results = connection.client.transaction_stage_json(&args.open.transaction, body).await;
-            out.list(&results.map_err(|e| connection.error(&e))?, read)?;
+            let results = results.map_err(|e| connection.error(&e))?;
+            out.list(&results, read)?;
+            for at in absent(&results) {
+                out.note(&format!("operations[{at}].get: there is no such document"));
+            }
         }
         TxnVerb::Rollback(args) => roll_back(args, out).await?,
         TxnVerb::List { server } => txn_open::list(&server, out).await?,
@@ -166,11 +177,12 @@ async fn roll_back(args: RollbackArgs, out: Out) -> Result<()> {
 }
 
 async fn commit(args: &CommitArgs, out: Out) -> Result<()> {
+    let open = args.open()?;
     let connection = args.server.connect()?;
-    let committed = match args.open() {
+    let committed = match open {
         Some(transaction) => {
-            expect_own(&transaction)?;
-            connection.client.transaction_commit(&transaction).await
+            expect_own(transaction)?;
+            connection.client.transaction_commit(transaction).await
         }
         None => {
             let body = operations(args.file.as_deref())?;
@@ -193,14 +205,15 @@ fn expect_own(transaction: &str) -> Result<()> {
     Err(CliError::usage(reason).hint("It commits when the command ends with 0, and else rolls back."))
 }
 
-/// Contents that were read, one document a line.
+/// Contents that were read, each with a line end.
 fn read(results: &[StageResult]) -> String {
-    let read = results.iter().filter_map(|result| result.found.map(|_| result.document.as_ref()));
-    let content = |document: Option<&StagedDocument>| match document.and_then(StagedDocument::bytes) {
-        Some(bytes) => String::from_utf8_lossy(&bytes).into_owned() + "\n",
-        None => "-\n".to_owned(),
-    };
-    read.map(content).collect()
+    let read = results.iter().filter_map(|result| result.document.as_ref().and_then(StagedDocument::bytes));
+    read.map(|bytes| String::from_utf8_lossy(&bytes).into_owned() + "\n").collect()
+}
+
+/// Places of the operations that have read a document which is not there.
+fn absent(results: &[StageResult]) -> impl Iterator<Item = usize> {
+    results.iter().enumerate().filter(|(_, result)| result.found == Some(false)).map(|(at, _)| at)
 }
 
 /// Reads the text of the operations.

@@ -10,9 +10,9 @@ use super::{Out, Result};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sluice txn resolve 000004000000000004d2 --namespace billing\n  \
     sluice txn resolve 000004000000000004d2 --namespace billing --abort --yes\n\n\
-    Servers do this by themselves: within seconds, or as soon as the shard that decides has a leader. Where\n\
-    that shard is lost for good, --commit or --abort finishes the part of this namespace. The other parts may\n\
-    be finished otherwise, and the transaction is done by halves then. If the shard answers, its decision\n\
+    Servers do this by themselves: within seconds, or as soon as the shard that decides has a leader. Where \
+    that shard is lost for good, --commit or --abort finishes the part of this namespace. The other parts may \
+    be finished otherwise, and the transaction is done by halves then. If the shard answers, its decision \
     counts, and a flag against it is refused.")]
 pub(crate) struct ResolveArgs {
     /// Id of the transaction, as `sluice txn list` prints it.

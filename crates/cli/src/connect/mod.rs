@@ -159,6 +159,11 @@ impl Connection {
             ClientError::Server { code, .. } if code == "forbidden" => {
                 told.hint("`sluice whoami` shows your identity and your rights.")
             }
+            ClientError::Server { code, .. } if code == "transaction_lost" => told.hint(format!(
+                "If it was begun in another namespace than {}, name that one with --namespace or \
+                 SLUICE_NAMESPACE.",
+                self.namespace
+            )),
             ClientError::Server { code, .. } if code == "no_leader" => {
                 told.hint("`sluice cluster status` says which nodes are missing, and what to do.")
             }

@@ -71,8 +71,8 @@ const LAST_SYNC: Duration = Duration::from_secs(2);
 #[command(
     after_help = "Examples:\n  sluice serve\n  sluice serve --data-dir /var/lib/sluice --durability interval:1s\n  \
     sluice serve --memory --listen 127.0.0.1:0\n\n\
-    The server prints its address when it is ready. SIGTERM or Ctrl-C: it\n\
-    finishes running requests and exits with 0. A second signal ends it at once,\n\
+    The server prints its address when it is ready. SIGTERM or Ctrl-C: it \
+    finishes running requests and exits with 0. A second signal ends it at once, \
     which loses nothing that was acknowledged. `sluice config` shows every setting."
 )]
 pub(crate) struct ServeArgs {

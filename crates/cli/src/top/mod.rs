@@ -29,12 +29,10 @@ const KEY_POLL: Duration = Duration::from_millis(100);
 const PEEK_MESSAGES: u32 = 20;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Keys: up and down select a queue, p pauses or resumes it, Enter shows the messages\n\
-    that are next in line, d redrives its dead letters, s sorts by the next column,\n\
+#[command(after_help = "Keys: up and down select a queue, p pauses or resumes it, Enter shows the messages \
+    that are next in line, d redrives its dead letters, s sorts by the next column, \
     / filters by name, Tab shows limits, then consumers, q quits.\n\n\
-    Examples:\n  sluice top\n  sluice top mail. --interval 5s\n  sluice top --once --json"
-)]
+    Examples:\n  sluice top\n  sluice top mail. --interval 5s\n  sluice top --once --json")]
 pub(crate) struct TopArgs {
     /// Only queues whose names begin with this prefix.
     #[arg(default_value = "")]

@@ -8,6 +8,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -55,6 +56,8 @@ pub(super) struct CommandSetup {
     /// Why the command could not be started. The worker then stops, so that no message loses its attempts.
     pub(super) cannot_start: Mutex<Option<String>>,
     pub(super) stop: Stop,
+    /// Number of messages that their commands have settled beside their transactions.
+    pub(super) settled_by_command: AtomicU64,
 }
 
 impl CommandSetup {

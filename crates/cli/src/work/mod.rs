@@ -10,6 +10,7 @@ mod signals;
 mod transaction;
 
 use std::ffi::OsString;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -43,7 +44,7 @@ The end of the command decides how its message is settled:
                      goes into the message's history
   over --timeout     the command is ended, and its message nacked
 
-Ctrl-C or SIGTERM: no new messages, running commands finish. A second one: the
+Ctrl-C or SIGTERM: no new messages, running commands finish. A second one: the \
 commands get the signal, after 5 s SIGKILL; their messages are released.
 SIGUSR1 and SIGUSR2 are passed on.
 
@@ -146,6 +147,7 @@ pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
         report,
         cannot_start: Mutex::new(None),
         stop: stop.clone(),
+        settled_by_command: AtomicU64::new(0),
     });
     announce(&args, &connection, out);
     warn_about_queues(&args, &connection, out).await;
@@ -161,7 +163,7 @@ pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
     // Ends when the worker has dropped its sender, which it has done.
     let _ = telling.await;
     let summary = result.map_err(|e| connection.error(&e))?;
-    report.summary(&summary);
+    report.summary(&summary, setup.settled_by_command.load(Ordering::Relaxed));
     let cannot_start = setup.cannot_start.lock().unwrap_or_else(PoisonError::into_inner).take();
     cannot_start.map_or(Ok(0), |reason| {
         Err(CliError::usage(reason)
@@ -174,7 +176,13 @@ async fn run_one(setup: Arc<CommandSetup>, job: Job) -> Settle {
     let started = Instant::now();
     let settle = match &setup.transactions {
         Some(client) => transaction::run(client, &setup, &job).await,
-        None => child::attempt(&setup, &job, None).await,
+        None => Some(child::attempt(&setup, &job, None).await),
+    };
+    let Some(settle) = settle else {
+        setup.settled_by_command.fetch_add(1, Ordering::Relaxed);
+        setup.report.settled_by_command(&job.message, started.elapsed());
+        // Whatever the command has done with it: of a message that is settled this changes nothing.
+        return Settle::Ack;
     };
     let was_lost = job.lost.is_stopped() && matches!(settle, Settle::Release { .. });
     // Otherwise the reason was reported when the command was ended.

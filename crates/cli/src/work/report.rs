@@ -49,6 +49,18 @@ impl Report {
         ));
     }
 
+    /// Reports a message that its command has settled beside its transaction.
+    pub(super) fn settled_by_command(self, message: &Delivered, took: Duration) {
+        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let why = "the command has settled it itself, so nothing that it staged was done";
+        if self.out.json {
+            return machine(&json!({"event": "message", "id": message.id, "queue": message.queue,
+                "attempt": message.attempt, "outcome": "settled_by_command", "took_ms": took_ms, "error": why}));
+        }
+        let took = length(took_ms);
+        self.out.note(&format!("{} of {}, after {took}: {why}", message.id, message.queue));
+    }
+
     /// Reports that no transaction could be begun for a message.
     pub(super) fn not_begun(self, error: &ClientError) {
         let text = format!("cannot begin a transaction: {error}");
@@ -58,18 +70,22 @@ impl Report {
         self.out.note(&text);
     }
 
-    /// Reports the totals at the end of the worker.
-    pub(super) fn summary(self, summary: &Summary) {
+    /// Reports the totals at the end of the worker; `by_command`: of those that count as acked, the ones that
+    /// their commands have settled beside their transactions.
+    pub(super) fn summary(self, summary: &Summary, by_command: u64) {
         let Summary { acked, nacked, rejected, released, cancelled, lost, unsettled } = *summary;
+        let acked = acked.saturating_sub(by_command);
         if self.out.json {
             return machine(&json!({"event": "end", "acked": acked, "nacked": nacked, "rejected": rejected,
-                "released": released, "cancelled": cancelled, "lost": lost, "unsettled": unsettled}));
+                "released": released, "cancelled": cancelled, "lost": lost, "unsettled": unsettled,
+                "settled_by_command": by_command}));
         }
         let mut text = format!("{} acked", counted(acked, "message"));
         let others = [
             (nacked, "nacked"),
             (rejected, "rejected"),
             (released, "released"),
+            (by_command, "settled by their commands, without what these staged"),
             (cancelled, "cancelled"),
             (lost, "not settled because the lease was over"),
             (unsettled, "not settled, which return when their lease ends"),

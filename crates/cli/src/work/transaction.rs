@@ -25,8 +25,9 @@ const BEGIN_AGAIN: Duration = Duration::from_secs(5);
 /// Codes of refusals that no later try cures.
 const INCURABLE: [&str; 3] = ["unauthenticated", "forbidden", "namespace_not_found"];
 
-/// Runs the command in a transaction, and again when others were faster.
-pub(super) async fn run(client: &Client, setup: &CommandSetup, job: &Job) -> Settle {
+/// Runs the command in a transaction, and again when others were faster. `None`: nothing that it staged was
+/// done, since it has settled the message itself, beside the transaction.
+pub(super) async fn run(client: &Client, setup: &CommandSetup, job: &Job) -> Option<Settle> {
     // After a crash of this worker what was staged is held no longer than the command could have run.
     let ttl = setup.timeout.map_or(TTL_MAX, |limit| TTL_MAX.min(limit.saturating_add(TIME_TO_COMMIT)));
     let (mut tried, mut lost) = (0, 0);
@@ -34,28 +35,31 @@ pub(super) async fn run(client: &Client, setup: &CommandSetup, job: &Job) -> Set
         let begun = Instant::now();
         let transaction = match client.transaction_begin(ttl).await {
             Ok(begun) => begun.transaction,
-            Err(error) => return not_begun(setup, &error),
+            Err(error) => return Some(not_begun(setup, &error)),
         };
         let settle = attempt(setup, job, Some(&transaction)).await;
         if !matches!(settle, Settle::Ack | Settle::AckWith(_)) {
             // One that cannot be rolled back ends with its time.
             let _ = client.transaction_rollback(&transaction).await;
-            return settle;
+            return Some(settle);
         }
         let Err(error) = commit(client, &transaction, job, &settle).await else {
             // The ack of a message that is settled with this receipt changes nothing.
-            return Settle::Ack;
+            return Some(Settle::Ack);
         };
         // It is over already, unless the ack could not be staged.
         let _ = client.transaction_rollback(&transaction).await;
+        if is_settled(&error, job) {
+            return None;
+        }
         tried += 1;
         lost += u32::from(is_lost(&error));
         let is_too_late = is_lost(&error) && begun.elapsed() >= ttl;
         if !is_conflict(&error) || is_too_late || tried == TRIES || lost == TRIES_LOST {
-            return not_committed(&error);
+            return Some(not_committed(&error));
         }
         if job.lost.is_stopped() || setup.stop.is_stopped() {
-            return Settle::Release { delay: None };
+            return Some(Settle::Release { delay: None });
         }
         sleep(pause()).await;
     }
@@ -72,6 +76,12 @@ async fn commit(client: &Client, transaction: &str, job: &Job, settle: &Settle) 
 /// or the transaction has ended with the leader.
 fn is_conflict(error: &ClientError) -> bool {
     is_lost(error) || matches!(error.code(), Some("version_mismatch" | "lock_held"))
+}
+
+/// True when the command has settled its message itself, beside the transaction.
+fn is_settled(error: &ClientError, job: &Job) -> bool {
+    let ClientError::Server { code, details, .. } = error else { return false };
+    code == "already_settled" && details["receipt"] == job.message.receipt.as_str()
 }
 
 fn is_lost(error: &ClientError) -> bool {

@@ -16,6 +16,8 @@ use crate::transport::{Call, Download};
 
 /// Status of an answer that has a part of the attachment (RFC 9110 §15.3.7).
 const PARTIAL_CONTENT: u16 = 206;
+/// Media type of an answer whose attachment has none.
+const NO_TYPE: &str = "application/octet-stream";
 
 /// An attachment on its way from the server, of one version. When the connection breaks, the bytes that are
 /// missing are asked for, of this version or not at all.
@@ -38,7 +40,8 @@ impl Downloading {
         Ok(Downloading { client, path, attachment, body: Some(body), hash: Sha256::new(), given: 0 })
     }
 
-    /// The attachment. Its media type is `application/octet-stream` if none was given.
+    /// The attachment. Its media type is empty also if it is `application/octet-stream`, which the answer has
+    /// where none was given.
     pub fn attachment(&self) -> &Attachment {
         &self.attachment
     }
@@ -147,7 +150,7 @@ fn attachment(answer: &Download, name: &str) -> Result<Attachment, ClientError> 
         changed_at_ms: number("sluice-changed-at-ms")?,
         bytes: number(CONTENT_LENGTH.as_str())?,
         sha256: sha256(headers).ok_or_else(|| not_told(answer.status, "Repr-Digest"))?,
-        content_type: text(CONTENT_TYPE.as_str()).unwrap_or_default().to_owned(),
+        content_type: text(CONTENT_TYPE.as_str()).filter(|it| *it != NO_TYPE).unwrap_or_default().to_owned(),
     })
 }
 

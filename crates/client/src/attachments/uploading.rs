@@ -30,17 +30,19 @@ pub struct Uploading {
     hash: Sha256,
     /// Number of bytes that were given.
     given: u64,
+    /// True if another call has begun it.
+    is_resumed: bool,
 }
 
 impl Uploading {
     pub(crate) fn new(client: Client, key: &str, name: &str, upload: Upload) -> Uploading {
         let (key, name) = (key.to_owned(), name.to_owned());
-        Uploading { client, key, name, upload, hash: Sha256::new(), given: 0 }
+        Uploading { client, key, name, upload, hash: Sha256::new(), given: 0, is_resumed: false }
     }
 
     /// The same behind the bytes that the server has, which have this hash.
     pub(crate) fn behind(self, hash: Sha256) -> Uploading {
-        Uploading { given: self.upload.bytes, hash, ..self }
+        Uploading { given: self.upload.bytes, hash, is_resumed: true, ..self }
     }
 
     /// The upload as the server knew it when it was begun, or gone on with.
@@ -48,10 +50,21 @@ impl Uploading {
         &self.upload
     }
 
+    /// Number of bytes that the server has for certain: those that were added, and those behind which it was
+    /// gone on with.
+    pub fn bytes(&self) -> u64 {
+        self.given
+    }
+
+    /// True if it was begun by a call before: another one may fill it, too.
+    pub fn is_resumed(&self) -> bool {
+        self.is_resumed
+    }
+
     /// Adds bytes.
     ///
     /// # Errors
-    /// `upload_not_found`, `quota_exceeded`, `payload_too_large`.
+    /// `upload_not_found`, `quota_exceeded`, `payload_too_large`; `upload_offset`: another writer fills it.
     pub async fn add(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
         for chunk in bytes.chunks(self.chunk_bytes()) {
             self.add_chunk(Bytes::copy_from_slice(chunk)).await?;
@@ -128,14 +141,17 @@ impl Uploading {
     }
 }
 
-/// The upload that has most bytes, among those whose bytes are the first ones of a reader, and the hash of
-/// these bytes, behind which the reader is then; `None`: there is none with any bytes, and the reader is at
-/// its beginning.
+/// The upload that has most bytes, among those whose bytes are the first ones of a reader but not all of
+/// them, and the hash of these bytes, behind which the reader is then; `None`: there is none with any bytes,
+/// and the reader is at its beginning. One that has all bytes may be staged in a transaction.
 pub(crate) async fn longest_of(
     mut uploads: Vec<Upload>,
     reader: &mut (impl AsyncRead + AsyncSeek + Unpin),
 ) -> Result<Option<(Upload, Sha256)>, ClientError> {
-    uploads.retain(|upload| upload.bytes > 0);
+    let unread = |e| broken(UNREAD, &e);
+    let total = reader.seek(SeekFrom::End(0)).await.map_err(unread)?;
+    reader.rewind().await.map_err(unread)?;
+    uploads.retain(|upload| (1..total).contains(&upload.bytes));
     uploads.sort_by_key(|upload| upload.bytes);
     let (mut hash, mut at, mut found) = (Sha256::new(), 0, None);
     for upload in uploads {
@@ -149,7 +165,7 @@ pub(crate) async fn longest_of(
         }
     }
     let behind = found.as_ref().map_or(0, |(upload, _)| upload.bytes);
-    reader.seek(SeekFrom::Start(behind)).await.map_err(|e| broken(UNREAD, &e))?;
+    reader.seek(SeekFrom::Start(behind)).await.map_err(unread)?;
     Ok(found)
 }
 
@@ -204,7 +220,8 @@ mod tests {
     async fn the_longest_upload_of_these_bytes_is_found_and_the_reader_is_behind_it() {
         for (uploads, expected) in [
             (&["abc", "a", "abX", "abcdefgh", ""][..], "abc"),
-            (&["abcdef", "abcdXf"], "abcdef"),
+            (&["abcdef", "abcdXf"], ""),
+            (&["abcde", "abcdef", "abc"], "abcde"),
             (&["X", "abX", ""], ""),
             (&[], ""),
         ] {

@@ -55,9 +55,10 @@ impl Client {
         self.look::<IgnoredAny>(path).await.map(|_| ())
     }
 
-    /// Goes on with an upload for an attachment: of those whose bytes are the first ones of the reader with
-    /// the one that has most. The reader is then behind these bytes; give the upload the rest. `None`: there
-    /// is none, and the reader is at its beginning. The media type is the one with which it was begun.
+    /// Goes on with an upload for an attachment: of those whose bytes are the first ones of the reader, but
+    /// not all of them, with the one that has most. The reader is then behind these bytes; give the upload
+    /// the rest. `None`: there is none, and the reader is at its beginning. The media type is the one with
+    /// which it was begun. If its writer has not ended yet, one of the two is refused with `upload_offset`.
     ///
     /// # Errors
     /// `namespace_not_found`; `incomplete_body`: the reader has failed.
@@ -78,7 +79,7 @@ impl Client {
     }
 
     /// Writes an attachment of a document from a reader, in chunks, each of which is sent again when its
-    /// connection breaks. If that fails, nothing is left of it.
+    /// connection breaks. If that fails, nothing is left of it, unless another writer has gone on with it.
     ///
     /// # Errors
     /// Those of [`Uploading::add_all`] and [`Uploading::commit`].
@@ -102,7 +103,7 @@ impl Client {
             Ok(()) => uploading.commit(&AttachmentCondition::default()).await,
             Err(error) => Err(error),
         };
-        if written.is_err() {
+        if written.as_ref().is_err_and(|error| error.code() != Some("upload_offset")) {
             // Nobody goes on with it, and until it ends its bytes count.
             let _ = uploading.abort().await;
         }

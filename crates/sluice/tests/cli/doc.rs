@@ -121,3 +121,22 @@ fn a_patch_is_of_one_kind() {
     server.ok(&["doc", "patch", "counts", "--increment", "/n", "--increment", "/m=2"]);
     assert_eq!(server.one(&["doc", "get", "counts"])["content"], "{\"m\":2,\"n\":2}");
 }
+
+#[test]
+fn a_content_that_is_too_large_is_told_as_that() {
+    let server = Server::start();
+    std::fs::write(server.path("large"), vec![b'x'; (4 << 20) + 1]).unwrap();
+    let told = server.run(&["doc", "put", "a", "large"]).fails(5);
+    assert!(told.contains("large has more than 4.0 MiB"), "{told}");
+    server.feed(&["doc", "put", "a"], &vec![b'x'; (4 << 20) + 1]).fails(5);
+}
+
+#[test]
+fn an_index_that_names_nothing_counts_no_documents() {
+    let server = Server::start();
+    server.feed(&["doc", "put", "a"], b"{\"n\":1}").ok();
+    let told = || server.run(&["doc", "query", "--where", "{\"/n\":2}"]).err;
+    assert_eq!(told(), "none of 1 documents in namespace default matches\n");
+    server.ok(&["doc", "index", "put", "n", "/n"]);
+    crate::support::until("the index is used", || told() == "no document in namespace default matches\n");
+}

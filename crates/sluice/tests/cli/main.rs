@@ -2,6 +2,7 @@
 //! client library.
 #![allow(clippy::unwrap_used)]
 
+mod attach;
 mod backup;
 mod change;
 mod check;

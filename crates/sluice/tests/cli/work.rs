@@ -338,3 +338,26 @@ fn a_worker_has_a_name_and_tells_of_a_queue_that_is_not_there() {
     let (machine, process) = name.rsplit_once('-').unwrap();
     assert!(!machine.is_empty() && process.parse::<u32>().is_ok(), "{name}");
 }
+
+#[test]
+fn a_message_that_its_command_has_acked_beside_the_transaction_is_told_as_that() {
+    let server = Server::start();
+    server.ok(&["send", "q", "x"]);
+    let script = format!(
+        "echo x | {sluice} doc put a; {sluice} ack $SLUICE_RECEIPT",
+        sluice = env!("CARGO_BIN_EXE_sluice")
+    );
+    let work = ["work", "q", "--transactional", "--until-empty", "--", "sh", "-c", &script];
+    let told = server.run(&work).err;
+    assert!(told.contains("the command has settled it itself, so nothing that it staged was done"), "{told}");
+    let summary = "0 messages acked, 1 settled by their commands, without what these staged\n";
+    assert!(told.ends_with(summary) && !told.contains("nack"), "{told}");
+    server.run(&["doc", "get", "a"]).fails(3);
+    server.ok(&["send", "q", "x"]);
+    let told = server.run(&[&["--json"], &work[..]].concat()).err;
+    let events: Vec<serde_json::Value> =
+        told.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    assert!(events.iter().any(|event| event["outcome"] == "settled_by_command"), "{told}");
+    let end = events.iter().find(|event| event["event"] == "end").unwrap();
+    assert_eq!((&end["acked"], &end["settled_by_command"]), (&0.into(), &1.into()));
+}

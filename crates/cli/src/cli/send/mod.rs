@@ -15,7 +15,7 @@ use sluice_calls::codes::exit;
 use sluice_client::{Backoff, Message, Transaction};
 use sluice_front::http::MESSAGE_FIELDS;
 
-use super::connect::{Connection, ServerFlags};
+use super::connect::{Connection, ServerFlags, TRANSACTION};
 use super::format::counted;
 use super::joined::JoinFlag;
 use super::progress::Progress;
@@ -54,7 +54,8 @@ pub(crate) struct SendArgs {
     #[arg(long)]
     jsonl: bool,
     /// A repeat with the same key within the server's window sends nothing and prints the ids of the first
-    /// send. If the input takes several requests, each one's key is this key and a number.
+    /// send. If the input takes several requests, each one's key is this key and a number. Not in a
+    /// transaction, which sends with its commit.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     #[command(flatten)]
@@ -116,6 +117,12 @@ impl Fields {
 
 /// Sends all messages, one request at a time, so that the order of the input is kept.
 pub(super) async fn run(mut args: SendArgs, out: Out) -> Result<u8> {
+    if args.idempotency_key.is_some() && args.join.transaction().is_some() {
+        let reason = "--idempotency-key: a send in a transaction has no key of its own, for it is done once, with \
+                      the commit";
+        let hint = format!("Leave it out, or --transaction, or unset {TRANSACTION}.");
+        return Err(CliError::usage(reason).hint(hint));
+    }
     let connection = args.server.connect()?;
     let many = args.lines || args.jsonl;
     args.fields.options.read_chain()?;
