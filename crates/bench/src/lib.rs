@@ -11,8 +11,8 @@
 //! a server that is started as a child, `coordination` its locks, documents and transactions,
 //! `attachments` these, `cluster` against several; `link` a session that many loops share; `load` loops that
 //! send and work, and the ledger of every message; `wire` HTTP/2 alone; `compare` two files of figures;
-//! `report`, `table`, `stats` what they print; `setup`, `certificates`, `endpoint`, `server` what they start
-//! and reach, `process`, `disk`, `files` what they watch.
+//! `report`, `table`, `stats` what they print; `setup`, `certificates`, `endpoint`, `server`, `nodes` what
+//! they start and reach, `process`, `disk`, `files` what they watch.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod attachments;
@@ -30,6 +30,7 @@ mod flood;
 mod idle;
 mod link;
 mod load;
+mod nodes;
 mod process;
 mod queue;
 mod report;

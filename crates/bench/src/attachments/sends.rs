@@ -1,6 +1,6 @@
 //! Sends at a steady rate, whatever else the server does, on a thread of their own: so they do not wait for
-//! what the client of the attachment does, which could be on another machine. One that had to wait for the one
-//! before is timed from when it was due; another from its begin, since timers are a millisecond fine.
+//! what the client of the attachment does, which could be on another machine. One that had to wait for the
+//! one before is timed from when it was due; another from its begin, since timers are a millisecond fine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

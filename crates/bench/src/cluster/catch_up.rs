@@ -12,8 +12,8 @@ use serde_json::json;
 use sluice_client::Client;
 use tokio::task::spawn_blocking;
 
-use super::nodes::Nodes;
 use crate::load::{Amount, Ledger, Load, connection, histogram};
+use crate::nodes::Nodes;
 use crate::report::Report;
 use crate::server::JournalFigures;
 use crate::stream::queue_name;

@@ -8,8 +8,8 @@ use serde_json::json;
 use sluice_client::{Client, Options};
 
 use super::faults::Fault;
-use super::nodes::Nodes;
 use crate::load::{Amount, Lane, Ledger, Load, SendTime, connection};
+use crate::nodes::Nodes;
 use crate::report::Report;
 use crate::stats::Samples;
 use crate::stream::{finish, queue_name};

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::nodes::Nodes;
 use crate::load::connection;
+use crate::nodes::Nodes;
 
 /// Time within which strace must hold all threads of a server.
 const ATTACH_WITHIN: Duration = Duration::from_secs(10);

@@ -11,8 +11,8 @@ use std::time::Duration;
 use serde_json::json;
 use sluice_client::QuotaChange;
 
-use super::nodes::Nodes;
 use crate::load::{Amount, Ledger, Load, connection};
+use crate::nodes::Nodes;
 use crate::process::{Usage, mib, usage};
 use crate::report::Report;
 use crate::stream::queue_name;

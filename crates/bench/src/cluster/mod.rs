@@ -2,15 +2,14 @@
 //! the time for which writes pause when the leader fails; how a node catches up; and what nodes take that
 //! have nothing to do. All servers and their clients share this machine.
 //!
-//! Map: `servers` the servers that are compared, `nodes` those of the cluster, `rates` rates and processor
-//! time, `failover` the pauses, `faults` what makes a leader fail, `idle` nodes of many shards without load,
-//! `catch_up` a node that has missed a part of the log.
+//! Map: `servers` the servers that are compared, `rates` rates and processor time, `failover` the pauses,
+//! `faults` what makes a leader fail, `idle` nodes of many shards without load, `catch_up` a node that has
+//! missed a part of the log.
 
 mod catch_up;
 mod failover;
 mod faults;
 mod idle;
-mod nodes;
 mod rates;
 mod servers;
 
@@ -18,13 +17,13 @@ use sluice_units::parse_size;
 use tempfile::TempDir;
 
 use super::load::{Amount, NUMBER_BYTES, runtime};
+use super::nodes::Nodes;
 use super::report::Report;
 use super::server::ServerOptions;
 use super::setup::{FolderArgs, report_of};
 use super::stream::SessionLoad;
 use catch_up::Sizes;
 use faults::{Fault, has_strace};
-use nodes::Nodes;
 use servers::Servers;
 
 /// Messages of a lone client: each takes a round trip and a sync.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::nodes::Nodes;
 use crate::endpoint::Endpoint;
+use crate::nodes::Nodes;
 use crate::server::{Server, ServerOptions};
 
 /// Number of independent servers, as many as the cluster has nodes.

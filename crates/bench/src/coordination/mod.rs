@@ -1,11 +1,13 @@
 //! `sluice bench coordination`: locks, documents and transactions, by workers that make one call at a time
 //! over sessions that they share.
 //!
-//! Map: `calls` the calls of a worker, `loops` what the workers do, `queried` documents that queries find.
+//! Map: `calls` the calls of a worker, `loops` what the workers do, `queried` documents that queries find,
+//! `served` the server or the cluster that they call.
 
 mod calls;
 mod loops;
 mod queried;
+mod served;
 
 use std::time::Duration;
 
@@ -15,15 +17,15 @@ use tokio::task::JoinSet;
 
 use super::link::Link;
 use super::load::{connection, runtime};
-use super::process::usage;
 use super::report::Report;
-use super::server::{Server, ServerOptions};
+use super::server::ServerOptions;
 use super::setup::{FolderArgs, report_of};
 use super::stats::Samples;
 use super::table::{Table, figure};
 use calls::Calls;
 use loops::{Done, Kind, Load, OTHER};
 use queried::Queried;
+use served::Served;
 
 const SMOKE: Duration = Duration::from_millis(200);
 const SMOKE_DOCUMENTS: u32 = 2_000;
@@ -67,6 +69,9 @@ pub struct CoordinationArgs {
     /// Start the server without TLS and without encryption of what it stores.
     #[arg(long)]
     plain: bool,
+    /// Nodes on this machine: one server, or a cluster of three, whose leader the sessions call.
+    #[arg(long, default_value_t = 1, value_parser = nodes, conflicts_with = "plain")]
+    nodes: u32,
     /// Run these phases alone.
     #[arg(long, value_name = "PHASE", value_delimiter = ',')]
     only: Vec<Kind>,
@@ -89,7 +94,11 @@ impl CoordinationArgs {
     }
 }
 
-/// A phase, and the processor time that the server took for each of its rounds, in microseconds.
+fn nodes(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|nodes| [1, 3].contains(nodes)).ok_or_else(|| "use 1 or 3".to_owned())
+}
+
+/// A phase, and the processor time that all servers took for each of its rounds, in microseconds.
 type Ran = (Done, f64);
 
 pub(super) fn run(args: &CoordinationArgs) -> Result<Report, String> {
@@ -100,9 +109,12 @@ pub(super) fn run(args: &CoordinationArgs) -> Result<Report, String> {
     for shards in [1, 2] {
         if PHASES.iter().any(|(kind, ..)| args.wants(*kind, shards)) {
             let data = folder.path().join(format!("shards-{shards}"));
-            let server = Server::start(&data, &args.server(shards))?;
-            runtime.block_on(measure(args, &server, shards, &mut ran))?;
-            server.stop()?;
+            let served = match args.nodes {
+                1 => Served::alone(&data, &args.server(shards))?,
+                _ => Served::cluster(&data, &args.server(shards), &runtime)?,
+            };
+            runtime.block_on(measure(args, &served, shards, &mut ran))?;
+            served.stop()?;
         }
     }
     drop(runtime);
@@ -113,7 +125,7 @@ pub(super) fn run(args: &CoordinationArgs) -> Result<Report, String> {
 /// All phases for a server with so many shards in turn, as often as told.
 async fn measure(
     args: &CoordinationArgs,
-    server: &Server,
+    served: &Served,
     shards: u32,
     ran: &mut [Vec<Ran>],
 ) -> Result<(), String> {
@@ -123,7 +135,7 @@ async fn measure(
     let load = Load { workers: args.workers, bytes: args.bytes as usize, queried, duration };
     let mut is_made = false;
     if shards > 1 {
-        let admin = connection(server.endpoint())?;
+        let admin = connection(served.endpoint())?;
         let made = admin.namespace_create(OTHER, QuotaChange::default(), Some(shards - 1)).await;
         made.map_err(|error| format!("cannot create the namespace {OTHER}: {error}"))?;
     }
@@ -131,19 +143,19 @@ async fn measure(
         let phases = PHASES.iter().zip(ran.iter_mut());
         for ((kind, name, _), ran) in phases.filter(|((kind, ..), _)| args.wants(*kind, shards)) {
             let mut tasks = JoinSet::new();
-            let links = open(server, args.connections, &mut tasks).await?;
+            let links = open(served, args.connections, &mut tasks).await?;
             if *kind == Kind::Query && !std::mem::replace(&mut is_made, true) {
-                queried.make(&links, &connection(server.endpoint())?).await?;
+                queried.make(&links, &connection(served.endpoint())?).await?;
             }
-            let before = usage(server.pid())?.cpu;
+            let before = served.cpu()?;
             let done = loops::run(*kind, &links, load).await;
             let done = done.map_err(|error| format!("{name}: {error}"))?;
-            let cpu = usage(server.pid())?.cpu.saturating_sub(before);
+            let cpu = served.cpu()?.saturating_sub(before);
             let cpu_us = cpu.as_secs_f64() * 1e6 / done.count.max(1) as f64;
             ran.push((done, cpu_us));
             tasks.shutdown().await;
             drop(links);
-            clean(server).await?;
+            clean(served).await?;
         }
     }
     Ok(())
@@ -151,13 +163,13 @@ async fn measure(
 
 /// Opens sessions on connections of their own, and lets tasks hand on what comes.
 async fn open(
-    server: &Server,
+    served: &Served,
     connections: u32,
     tasks: &mut JoinSet<Result<(), String>>,
 ) -> Result<Vec<Calls>, String> {
     let mut links = Vec::new();
     for _ in 0..connections {
-        let client = server.endpoint().client(Options::default())?;
+        let client = served.endpoint().client(Options::default())?;
         let (link, frames) = Link::open(&client).await?;
         tasks.spawn(std::sync::Arc::clone(&link).hand_on(frames));
         links.push(Calls(link));
@@ -166,8 +178,8 @@ async fn open(
 }
 
 /// Deletes the queue of a phase, whose messages are those of the workers.
-async fn clean(server: &Server) -> Result<(), String> {
-    let admin = connection(server.endpoint())?;
+async fn clean(served: &Served) -> Result<(), String> {
+    let admin = connection(served.endpoint())?;
     match admin.queue_delete("coordination").await {
         Ok(_) => Ok(()),
         Err(error) if error.code() == Some("queue_not_found") => Ok(()),
@@ -197,9 +209,13 @@ fn tell(args: &CoordinationArgs, ran: &[Vec<Ran>], report: &mut Report) {
         }
     }
     let title = format!(
-        "{} workers on {} connections, one call each in flight, documents of {} B",
-        args.workers, args.connections, args.bytes
+        "{} workers on {} connections, one call each in flight, documents of {} B, {}",
+        args.workers,
+        args.connections,
+        args.bytes,
+        if args.nodes == 1 { "one server" } else { "three nodes" }
     );
+    report.figure("nodes", f64::from(args.nodes));
     report.table(&title, table);
     // A worker fails when its document is not as it has left it.
     report.check("each read gave the content that was written last, and each query what it should", Ok(()));
