@@ -32,6 +32,7 @@ pub mod documents;
 pub mod error;
 pub mod events;
 pub mod fault;
+mod figure_feeds;
 pub mod figures;
 pub mod finalize;
 pub mod flows;
@@ -63,6 +64,7 @@ mod schema;
 pub mod server;
 pub mod settings;
 pub mod standing;
+pub mod statistics;
 pub mod status;
 mod system;
 #[cfg(any(test, feature = "testing"))]

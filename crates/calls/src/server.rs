@@ -8,6 +8,7 @@ use sluice_node::Node;
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::{Access, Act, Caller, Peer};
+use crate::figure_feeds::Statistics;
 use crate::neighbour::Neighbour;
 use crate::open_transactions::OpenTransactions;
 use crate::passed::Passed;
@@ -29,6 +30,7 @@ pub struct Calls {
     clustered: Option<Clustered>,
     passed: Arc<Passed>,
     open_transactions: OpenTransactions,
+    statistics: Statistics,
     /// One for each chunk in JSON or protobuf that may wait for its turn.
     chunk_turns: Semaphore,
     started_at_ms: u64,
@@ -66,6 +68,7 @@ impl Calls {
         Calls {
             stale_node: node.stale(),
             open_transactions: OpenTransactions::of(node.clone()),
+            statistics: Statistics::default(),
             node,
             access,
             about,
@@ -115,6 +118,10 @@ impl Calls {
 
     pub(crate) fn open_transactions(&self) -> &OpenTransactions {
         &self.open_transactions
+    }
+
+    pub(crate) fn statistics(&self) -> &Statistics {
+        &self.statistics
     }
 
     /// The access control.

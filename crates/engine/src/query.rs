@@ -44,6 +44,33 @@ pub struct Counters {
     pub moved_out: u64,
 }
 
+impl Counters {
+    /// Adds the counters of another queue.
+    pub fn add(&mut self, other: &Counters) {
+        let states = self.states.iter_mut().zip(other.states);
+        states.for_each(|(sum, more)| *sum += more);
+        for (sum, more) in [
+            (&mut self.bytes, other.bytes),
+            (&mut self.sent, other.sent),
+            (&mut self.delivered, other.delivered),
+            (&mut self.acked, other.acked),
+            (&mut self.nacked, other.nacked),
+            (&mut self.released, other.released),
+            (&mut self.rejected, other.rejected),
+            (&mut self.expired, other.expired),
+            (&mut self.died, other.died),
+            (&mut self.redriven, other.redriven),
+            (&mut self.dropped, other.dropped),
+            (&mut self.replies_lost, other.replies_lost),
+            (&mut self.cancelled, other.cancelled),
+            (&mut self.moved_in, other.moved_in),
+            (&mut self.moved_out, other.moved_out),
+        ] {
+            *sum += more;
+        }
+    }
+}
+
 /// A queue as seen from outside.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QueueView {

@@ -1,4 +1,4 @@
-//! Streams of changes of documents, and of the states of a lock, for as long as somebody reads.
+//! Streams of changes of documents, of the states of a lock, and of figures, for as long as somebody reads.
 //!
 //! The task behind a stream takes from the node when its client can take more, so that a slow one gathers
 //! nothing here. How a stream is framed is its protocol's matter ([`Form`]).
@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use sluice_calls::documents::watch::{Placed, Watch as OfDocuments};
 use sluice_calls::locks::watch::{Event as LockEvent, Watch as OfLock};
+use sluice_calls::statistics::{Event as StatisticsEvent, Watch as OfStatistics};
 use sluice_calls::{CallError, Calls};
 use tokio::sync::mpsc;
 
@@ -51,6 +52,18 @@ impl Source for OfLock {
 
     async fn next(&mut self, calls: &Calls, wait: Duration) -> Result<Vec<LockEvent>, CallError> {
         Ok(vec![OfLock::next(self, calls, wait).await?])
+    }
+
+    fn waits(&self) -> bool {
+        true
+    }
+}
+
+impl Source for OfStatistics {
+    type Event = StatisticsEvent;
+
+    async fn next(&mut self, calls: &Calls, wait: Duration) -> Result<Vec<StatisticsEvent>, CallError> {
+        Ok(vec![OfStatistics::next(self, calls, wait).await?])
     }
 
     fn waits(&self) -> bool {

@@ -3,55 +3,14 @@
 //! Routing of HTTP, the methods of gRPC, the API description, the labels of metrics, and who may do what come
 //! from it.
 
+mod declare;
 mod lookup;
 mod properties;
 
 use crate::access::Right;
+use declare::operations;
 
 pub use properties::{Hot, HttpName, Kind, Method, Root, Scope, Special, Subject, Trait};
-
-macro_rules! operations {
-    ($(
-        $(#[doc = $doc:literal])+
-        $operation:ident $name:literal in $topic:literal: $scope:ident $right:ident $about:ident [$($trait:ident)*]
-            $method:ident $root:ident [$($segment:literal)/ *] $($grpc:literal)?
-            $(by $kind:ident $call:ident)? $(=> $request:ty)?;
-    )*) => {
-        /// The operations of a server.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub enum Operation {
-            $($(#[doc = $doc])+ $operation,)*
-        }
-
-        impl Operation {
-            /// Every operation; those that are called by the hundred thousand first.
-            pub const ALL: &[Operation] = &[$(Operation::$operation),*];
-        }
-
-        /// One declaration for each operation, in the order of the enum.
-        static DECLARATIONS: &[Declaration] = &[$(Declaration {
-            name: $name,
-            topic: $topic,
-            about: &[$($doc),+],
-            scope: Scope::$scope,
-            right: Right::$right,
-            subject: Subject::$about,
-            traits: 0 $(| Trait::$trait as u8)*,
-            http: HttpName { method: Method::$method, root: Root::$root, segments: &[$($segment),*] },
-            grpc: first(&[$($grpc)?]),
-            kind: [$(unary(stringify!($request)),)? $(Kind::$kind($kind::$call),)?][0],
-        }),*];
-
-        /// Hands the operations with one request and one answer to a macro, each with the type of its
-        /// request, whose path begins with a module that is in scope where the macro is called.
-        macro_rules! unary_operations {
-            ($callback:ident) => {
-                $callback! { $($($operation => $request,)?)* }
-            };
-        }
-        pub(crate) use unary_operations;
-    };
-}
 
 const fn first(names: &'static [&'static str]) -> Option<&'static str> {
     match names {
@@ -163,6 +122,11 @@ operations! {
     /// back with the id of the last one gets those since, or a gap that tells what is lost.
     QueueEvents "queue_events" in "looking": Namespaced Observe Queue []
         Get V1 ["queues" / "{queue}" / "events"] "Events/WatchQueue" by Special QueueEvents;
+    /// Watch the figures of a namespace or a queue.
+    /// Server-sent events, for as long as the client reads: first those of the last 15 minutes, as far as
+    /// somebody has read them meanwhile, then a sample each second.
+    Statistics "statistics" in "looking": Namespaced Observe Namespace []
+        Get V1 ["statistics"] by Special Statistics;
     /// Show a message with its history.
     MessageShow "message_show" in "looking": Namespaced Observe SomeQueue [Long Stale]
         Get V1 ["messages" / "{id}"] "Messages/Get" => messages::Show;

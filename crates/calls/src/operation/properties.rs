@@ -73,6 +73,8 @@ pub enum Special {
     Events,
     /// [`Operation::QueueEvents`].
     QueueEvents,
+    /// [`Operation::Statistics`].
+    Statistics,
     /// [`Operation::Backup`].
     Backup,
     /// [`Operation::Health`].

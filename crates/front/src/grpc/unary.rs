@@ -209,6 +209,7 @@ async fn special(
         Special::SendRaw
         | Special::ReceiveRaw
         | Special::ResultRaw
+        | Special::Statistics
         | Special::Backup
         | Special::UploadRaw
         | Special::AttachmentPutRaw

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use sluice_calls::documents::watch::{Placed, Wanted as WantedDocuments, Watch as OfDocuments};
 use sluice_calls::events::{EventPosition, Gap, Told, Wanted, read_position};
 use sluice_calls::locks::watch::{Event as LockEvent, Wanted as WantedLock, Watch as OfLock};
+use sluice_calls::statistics::{Event as StatisticsEvent, Wanted as WantedStatistics, Watch as OfStatistics};
 use sluice_calls::{CallError, Fault};
 use tokio::sync::mpsc::Receiver;
 
@@ -56,6 +57,13 @@ pub(super) async fn documents(call: &Call<'_>) -> Result<Response<Body>, CallErr
 pub(super) async fn lock(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let WantedLock {} = from_query(call.head.uri.query(), false)?;
     let source = OfLock::new(&call.permit)?;
+    Ok(streamed(changes::open(call.context, &call.in_flight.share, source, ServerSent).await?))
+}
+
+/// Answers with the figures of a namespace or a queue, and again each second.
+pub(super) async fn statistics(call: &Call<'_>) -> Result<Response<Body>, CallError> {
+    let wanted: WantedStatistics = from_query(call.head.uri.query(), false)?;
+    let source = OfStatistics::new(&call.permit, &wanted)?;
     Ok(streamed(changes::open(call.context, &call.in_flight.share, source, ServerSent).await?))
 }
 
@@ -117,6 +125,12 @@ impl changes::Form<Placed> for ServerSent {
 impl changes::Form<LockEvent> for ServerSent {
     fn event(&self, out: &mut Vec<u8>, event: &LockEvent) {
         serialized(out, event.lock.as_ref().map(|_| "lock"), event);
+    }
+}
+
+impl changes::Form<StatisticsEvent> for ServerSent {
+    fn event(&self, out: &mut Vec<u8>, event: &StatisticsEvent) {
+        serialized(out, (!event.is_empty()).then_some("statistics"), event);
     }
 }
 

@@ -50,6 +50,7 @@ const NOT_HERE: &[Operation] = &[
     Operation::PolicyDelete,
     Operation::Audit,
     Operation::WhoAmI,
+    Operation::Statistics,
     Operation::Health,
     Operation::Ready,
     Operation::Metrics,

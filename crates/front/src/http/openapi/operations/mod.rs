@@ -13,6 +13,7 @@ use sluice_calls::documents::watch;
 use sluice_calls::events::{Event, OfNamespace, OfQueue};
 use sluice_calls::locks::watch::{Event as LockEvent, Wanted as OfLock};
 use sluice_calls::operation::{Hot, Special};
+use sluice_calls::statistics;
 
 use super::Described;
 use parts::{Content, Description, Parameter, Place};
@@ -87,6 +88,7 @@ fn special(call: Special) -> Description {
         Special::QueueEvents => events::events::<OfQueue, Event>(),
         Special::DocumentWatch => events::events::<watch::Wanted, watch::Event>(),
         Special::LockWatch => events::events::<OfLock, LockEvent>(),
+        Special::Statistics => events::events::<statistics::Wanted, statistics::Event>(),
         Special::Backup => server::backup(),
         Special::Health => server::health(),
         Special::Ready => server::ready(),
