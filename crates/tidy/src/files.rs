@@ -6,8 +6,8 @@ use std::path::Path;
 
 /// Folders of what is built, downloaded, or generated: by fuzzing, or from the contract. Hidden folders are
 /// skipped too.
-const SKIPPED: [&str; 7] =
-    ["target", "__pycache__", "node_modules", "sluice-data", "corpus", "artifacts", "generated"];
+const SKIPPED: [&str; 8] =
+    ["target", "__pycache__", "node_modules", "sluice-data", "corpus", "artifacts", "generated", "_proto"];
 
 /// The language of a file, as far as the rules tell languages apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

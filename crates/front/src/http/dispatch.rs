@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::header::{ALLOW, AUTHORIZATION, HeaderValue};
+use http::header::{ALLOW, HeaderValue};
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, StatusCode};
@@ -17,7 +17,7 @@ use super::compression::{compress, concerns};
 use super::handlers::{admin, attachments, documents, prometheus, results};
 use super::route::call::Call;
 use super::route::table::{Found, find};
-use super::{events, hot, openapi, raw, typed};
+use super::{console, events, hot, openapi, raw, typed};
 use crate::net::activity::Activity;
 use crate::net::admit::admit;
 use crate::net::arrived::{Arrived, Finished, PassedOn};
@@ -88,7 +88,10 @@ impl Arrived {
         let (operation, captured) = match found {
             Found::Operation(operation, captured) => (operation, captured),
             Found::OtherMethods(allow) => return Ok(other_method(head, &allow)),
-            Found::Nothing => return Err(nothing_there(head)),
+            Found::Nothing => {
+                let found = Box::pin(console::answer(self, body)).await?;
+                return found.ok_or_else(|| nothing_there(head));
+            }
         };
         let namespace = captured.namespace.as_deref();
         let is_stale = operation.is(Trait::Stale) && asks_stale(head.uri.query());
@@ -100,7 +103,8 @@ impl Arrived {
             return Ok(response);
         }
         let path = head.uri.path();
-        let authorization = head.headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+        let authorization = console::authorization(head);
+        let authorization = authorization.as_ref().map(HeaderValue::as_bytes);
         *caller = identify(peer, operation, authorization, path)?;
         let asker =
             Asker { calls: &context.calls, peer, caller, authorization, room: &*in_flight.share, path };
@@ -134,9 +138,8 @@ fn check_parameters(operation: Operation, query: Option<&str>) -> Result<(), Cal
         Kind::Unary if operation.is_query() => return Ok(()),
         Kind::Unary | Kind::Hot(_) => &[],
         Kind::Special(call) => match call {
-            Special::Events | Special::QueueEvents | Special::DocumentWatch | Special::LockWatch => {
-                return Ok(());
-            }
+            Special::Events | Special::QueueEvents | Special::Statistics => return Ok(()),
+            Special::DocumentWatch | Special::LockWatch => return Ok(()),
             Special::ReceiveRaw => raw::RECEIVE_PARAMS,
             Special::ResultRaw => results::RESULT_PARAMS,
             Special::DocumentRaw => documents::READ_PARAMS,
@@ -222,6 +225,7 @@ async fn answer_special(
         Special::AttachmentRaw => attachments::read(call).await,
         Special::Events => events::stream::<OfNamespace>(call).await,
         Special::QueueEvents => events::stream::<OfQueue>(call).await,
+        Special::Statistics => events::statistics(call).await,
         Special::DocumentWatch => events::documents(call).await,
         Special::LockWatch => events::lock(call).await,
         Special::Backup => admin::backup(call).await,

@@ -12,12 +12,14 @@
 //! | `events` | streams of events |
 //! | `handlers` | figures, backup, and results as bodies |
 //! | `openapi` | the description of the API |
+//! | `console` | the files of the web console, and the cookie of who has signed in |
 //! | `compression` | which answers are compressed |
 //! | `dispatch` | from a request to its answer |
 //! | `typed` | calls with one request and one answer, by their types |
 
 mod codec;
 mod compression;
+mod console;
 pub(crate) mod direct;
 pub(crate) mod dispatch;
 mod events;

@@ -9,7 +9,7 @@ use crate::Finding;
 pub(crate) const RULE: &str = "layer";
 
 /// The crates, each with those that it may use.
-const LAYERS: [(&str, &[&str]); 17] = [
+const LAYERS: [(&str, &[&str]); 19] = [
     ("alloc-count", &[]),
     ("engine", &[]),
     ("http2", &[]),
@@ -22,8 +22,9 @@ const LAYERS: [(&str, &[&str]); 17] = [
     ("filter", &["units"]),
     ("node", &["engine", "journal", "replica"]),
     ("calls", &["node", "engine", "filter"]),
-    ("front", &["calls", "http2", "proto", "engine"]),
+    ("front", &["console", "calls", "http2", "proto", "engine"]),
     ("client", &["proto", "http2"]),
+    ("console", &[]),
     ("sim", &["engine", "journal", "node", "replica"]),
     ("bench", &["client", "engine", "node", "http2", "proto", "alloc-count", "units", "journal"]),
     ("sluice", &["alloc-count", "cli", "client"]),

@@ -1,0 +1,144 @@
+// Dialogs, and the button of an action that shows what it will touch before it does it.
+
+import { html, useEffect, useRef, useState } from '../../vendor/preact.js';
+import { useApp } from '../app.js';
+import { Fields, useForm } from './fields.js';
+import { Loading, Problem } from './basics.js';
+
+/** A modal dialog. Escape and the button close it; the focus goes back to where it was. */
+export function Dialog({ title, onClose, children, kind = '' }) {
+  const ref = useRef(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    ref.current.showModal();
+    return () => (before?.isConnected ? before : document.getElementById('view'))?.focus();
+  }, []);
+  return html`<dialog ref=${ref} class=${kind} aria-label=${title} onClose=${onClose}
+    onClick=${(event) => event.target === ref.current && ref.current.close()}>
+    <div class="dialog-body">
+      ${kind !== 'palette' && html`<h2>${title}</h2>`}
+      ${children}
+    </div>
+  </dialog>`;
+}
+
+const Bar = ({ done, total, text }) => html`<div class="progress" role="status">
+  <progress max=${total || 1} value=${done} aria-label="Progress"></progress>
+  <span>${text ?? `${done.toLocaleString('en-US')} of ${total.toLocaleString('en-US')}`}</span>
+</div>`;
+
+function useRun(run, onDone) {
+  const [state, setState] = useState({ phase: 'asked' });
+  const control = useRef(new AbortController());
+  const begin = async (...args) => {
+    setState({ phase: 'running' });
+    const tools = {
+      signal: control.current.signal,
+      report: (progress) => setState({ phase: 'running', progress }),
+    };
+    try {
+      setState({ phase: 'done', result: await run(...args, tools) });
+      onDone?.();
+    } catch (error) {
+      setState({ phase: 'asked', error });
+    }
+  };
+  useEffect(() => () => control.current.abort(), []);
+  return { ...state, begin, stop: () => control.current.abort() };
+}
+
+function usePreview(load, values) {
+  const [state, setState] = useState({ data: undefined, error: null, ready: !load });
+  const key = JSON.stringify(values);
+  useEffect(() => {
+    if (!load) return undefined;
+    let live = true;
+    const timer = setTimeout(() => {
+      load(values).then(
+        (data) => live && setState({ data, error: null, ready: true }),
+        (error) => live && setState({ data: undefined, error, ready: false }),
+      );
+    }, state.ready ? 250 : 0);
+    return () => {
+      live = false;
+      clearTimeout(timer);
+    };
+  }, [key]);
+  return state;
+}
+
+function ActionDialog({ title, fields = [], initial = {}, preview: load, body, confirm, danger, run, onDone, onClose }) {
+  const form = useForm(initial);
+  const preview = usePreview(load, form.values);
+  const work = useRun(run, onDone);
+  const close = (event) => event.currentTarget.closest('dialog').close();
+  if (work.phase === 'done') {
+    return html`<${Dialog} title=${title} onClose=${onClose}>
+      <p role="status">${work.result || 'Done.'}</p>
+      <div class="buttons"><button type="button" class="primary" autofocus onClick=${close}>Close</button></div>
+    </${Dialog}>`;
+  }
+  const busy = work.phase === 'running';
+  const submit = (event) => {
+    event.preventDefault();
+    work.begin(form.values, preview.data);
+  };
+  return html`<${Dialog} title=${title} onClose=${onClose}>
+    <form onSubmit=${submit} noValidate>
+      ${load && preview.data === undefined && !preview.error && html`<${Loading} what="Looking at what this will touch" />`}
+      ${preview.data !== undefined || !load ? body?.(preview.data, form.values) : null}
+      <${Problem} error=${preview.error} />
+      <${Fields} fields=${fields} form=${form} error=${work.error} />
+      <${Problem} error=${work.error} />
+      ${work.progress && busy && html`<${Bar} ...${work.progress} />`}
+      <div class="buttons">
+        ${busy && work.progress
+          ? html`<button type="button" onClick=${work.stop}>Stop</button>`
+          : html`<button type="button" onClick=${close}>Close</button>`}
+        <button class=${danger ? 'danger' : 'primary'} disabled=${busy || !preview.ready || preview.data?.nothing}>
+          ${busy ? 'Working…' : confirm}
+        </button>
+      </div>
+    </form>
+  </${Dialog}>`;
+}
+
+/**
+ * A button that opens a dialog and then acts. `preview(values)` loads what would be touched, `body(preview,
+ * values)` shows it; with `{nothing: true}` in the preview there is nothing to do. `run(values, preview,
+ * {report, signal})` acts and answers with what to say. Callers without the `right` do not see it.
+ */
+export function Action({ label, right, kind = '', disabled, ...dialog }) {
+  const { can, show } = useApp();
+  if (!can(right)) return null;
+  const open = () => show({ confirm: label, ...dialog });
+  return html`<button type="button" class=${dialog.danger ? 'danger-quiet' : kind} disabled=${disabled} onClick=${open}>${label}</button>`;
+}
+
+/**
+ * The place of the dialog that an action has opened. It is not within the view, which may change or go while
+ * the action runs.
+ */
+export const ActionHost = ({ dialog, onClose }) => dialog && html`<${ActionDialog} ...${dialog} onClose=${onClose} />`;
+
+/** A button that acts at once, for what can be undone by its counterpart. */
+export function Quick({ label, right, run, onDone, kind = '' }) {
+  const { can } = useApp();
+  const [state, setState] = useState({ busy: false, error: null });
+  if (!can(right)) return null;
+  const click = async () => {
+    setState({ busy: true, error: null });
+    try {
+      await run();
+      setState({ busy: false, error: null });
+      onDone?.();
+    } catch (error) {
+      setState({ busy: false, error });
+    }
+  };
+  return html`<button type="button" class=${kind} disabled=${state.busy} onClick=${click}>${label}</button>
+    ${state.error && html`<${Dialog} title="Refused" onClose=${() => setState({ busy: false, error: null })}>
+      <${Problem} error=${state.error} />
+      <form method="dialog" class="buttons"><button class="primary">Close</button></form>
+    </${Dialog}>`}`;
+}

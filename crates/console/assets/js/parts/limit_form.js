@@ -1,0 +1,63 @@
+// The parts of a limit, in words and as fields.
+
+import { html } from '../../vendor/preact.js';
+import * as api from '../api.js';
+import { useHere } from '../app.js';
+import { duration, exactDuration, number } from '../format.js';
+import { Action } from './dialog.js';
+import { given, readDuration, readNumber } from './fields.js';
+
+export const rateText = (rate) => rate && `${number(rate.count)} per ${duration(rate.period_ms)}${rate.burst ? `, burst ${number(rate.burst)}` : ''}`;
+
+const rateFields = (name, label) => [
+  { name: `${name}_count`, label: `${label}: deliveries`, type: 'number', min: 1 },
+  { name: `${name}_period`, label: `${label}: in`, hint: 'Such as 1s or 1m.' },
+  { name: `${name}_burst`, label: `${label}: burst`, type: 'number', min: 1, hint: 'Empty: as many as the deliveries.' },
+];
+
+const FIELDS = [
+  { name: 'in_flight', label: 'In flight, of all queues', type: 'number', min: 1, hint: 'Empty: not limited. The same for all parts.' },
+  { name: 'in_flight_per_key', label: 'In flight, per limit key', type: 'number', min: 1 },
+  ...rateFields('rate', 'Rate'),
+  ...rateFields('rate_per_key', 'Rate per key'),
+];
+const NAME = { name: 'name', label: 'Name', required: true };
+
+function writtenRate(name, rate) {
+  return {
+    [`${name}_count`]: String(rate?.count ?? ''),
+    [`${name}_period`]: rate ? exactDuration(rate.period_ms) : '1s',
+    [`${name}_burst`]: String(rate?.burst ?? ''),
+  };
+}
+
+const written = (settings) => ({
+  in_flight: String(settings.in_flight ?? ''),
+  in_flight_per_key: String(settings.in_flight_per_key ?? ''),
+  ...writtenRate('rate', settings.rate),
+  ...writtenRate('rate_per_key', settings.rate_per_key),
+});
+
+function readRate(name, values) {
+  const count = readNumber(`${name}_count`, values[`${name}_count`]);
+  if (count === undefined) return undefined;
+  return given({ count, period_ms: readDuration(`${name}_period`, values[`${name}_period`]), burst: readNumber(`${name}_burst`, values[`${name}_burst`]) });
+}
+
+const read = (values) => given({
+  in_flight: readNumber('in_flight', values.in_flight),
+  in_flight_per_key: readNumber('in_flight_per_key', values.in_flight_per_key),
+  rate: readRate('rate', values),
+  rate_per_key: readRate('rate_per_key', values),
+});
+
+/** A button that sets a limit: a new one, or `limit`. */
+export function SetLimit({ limit, onDone }) {
+  const { p } = useHere();
+  const run = async (values) => {
+    await api.put(p + api.path('limits', limit?.name ?? values.name), read(values));
+    return 'The limit is in force.';
+  };
+  return html`<${Action} label=${limit ? 'Change' : 'New limit'} right="operate" kind=${limit ? '' : 'primary'} title=${limit ? `Change ${limit.name}` : 'New limit'} confirm="Set"
+    fields=${[!limit && NAME, ...FIELDS].filter(Boolean)} initial=${{ name: '', ...written(limit?.settings ?? {}) }} run=${run} onDone=${onDone} />`;
+}

@@ -1,0 +1,31 @@
+// Who has changed what, the oldest entry first.
+
+import { html } from '../../vendor/preact.js';
+import * as api from '../api.js';
+import { useHere, useLoad } from '../app.js';
+import { Badge, Empty, Heading, Instant, Loaded } from '../parts/basics.js';
+import { Pages, Table } from '../parts/table.js';
+
+const toneOf = (outcome) => (/^2|committed|ok/.test(String(outcome)) ? 'good' : 'warn');
+
+const COLUMNS = [
+  { name: 'Time', cell: (entry) => html`<${Instant} at=${entry.at_ms} />` },
+  { name: 'Who', cell: (entry) => html`${entry.who} <span class="muted">${entry.proof ?? ''}</span>` },
+  { name: 'Operation', cell: (entry) => html`<code>${entry.operation}</code>${entry.count ? ` × ${entry.count}` : ''}` },
+  { name: 'Target', wide: true, hide: true, cell: (entry) => html`<span class="mono">${entry.target}</span>` },
+  { name: 'Outcome', cell: (entry) => html`<${Badge} state=${String(entry.outcome)} tone=${toneOf(entry.outcome)} />` },
+  { name: 'Address', hide: true, cell: (entry) => entry.address },
+];
+
+export default function Audit() {
+  const { search } = useHere();
+  const { cursor } = search;
+  const state = useLoad((signal) => api.get(`/v1/admin/audit${api.query({ cursor, limit: 100 })}`, { signal }), [cursor]);
+  return html`<${Heading} title="Audit log" note="Every change of namespaces, tokens, policy, queues, limits, schedules and waiting messages, and refusals. The oldest entry stands first." />
+    <${Loaded} state=${state}>${({ entries, next }) => html`
+      ${entries.length
+        ? html`<${Table} label="Audit log" columns=${COLUMNS} rows=${entries.map((entry, at) => ({ ...entry, at }))} keyOf=${(entry) => entry.at} />`
+        : html`<${Empty} title="No entry yet" command="sluice token create admin --scope '*=admin'">The server writes the log once callers must authenticate.</${Empty}>`}
+      <${Pages} next=${next} name="cursor" />`}
+    </${Loaded}>`;
+}

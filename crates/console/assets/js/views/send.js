@@ -1,0 +1,60 @@
+// Sends a message: a new one, or another one edited.
+
+import { html, useState } from '../../vendor/preact.js';
+import * as api from '../api.js';
+import { useHere, useLoad } from '../app.js';
+import { Card, Heading, Loaded, Problem } from '../parts/basics.js';
+import { Fields, useForm } from '../parts/fields.js';
+import { BLANK_MESSAGE, MESSAGE_FIELDS, readMessage, writeMessage } from '../parts/message_form.js';
+
+const QUEUE = { name: 'queue', label: 'Queue', required: true };
+const ORIGINAL = { name: 'cancel_original', type: 'checkbox', label: 'Delete the original message after the send', wide: true };
+
+function Result({ id, note }) {
+  const { to } = useHere();
+  return html`<p class="hint-box" role="status">Sent as <a class="mono" href=${to('message', { id })}>${id}</a>. ${note}</p>`;
+}
+
+function Form({ original, queue }) {
+  const { p, can } = useHere();
+  const form = useForm({ queue: queue ?? '', cancel_original: false, ...BLANK_MESSAGE, ...(original && { ...writeMessage(original), queue: original.queue }) });
+  const [state, setState] = useState({ error: null });
+  const [key, setKey] = useState(api.requestKey);
+  const mayCancel = original && can('operate');
+  const submit = async (event) => {
+    event.preventDefault();
+    setState({ error: null, busy: true });
+    try {
+      const { id } = await api.post(`${p}${api.path('queues', form.values.queue)}/messages`, readMessage(form.values), { headers: { 'Idempotency-Key': key } });
+      setState({ id, note: mayCancel && form.values.cancel_original ? await cancelled(p, original) : '' });
+      setKey(api.requestKey());
+    } catch (error) {
+      setState({ error });
+      if (error.status) setKey(api.requestKey());
+    }
+  };
+  return html`<form onSubmit=${submit} noValidate>
+    <${Fields} fields=${[QUEUE, ...MESSAGE_FIELDS, mayCancel && ORIGINAL]} form=${form} error=${state.error} />
+    <${Problem} error=${state.error} />
+    ${state.id && html`<${Result} ...${state} />`}
+    <div class="buttons"><button class="primary" disabled=${state.busy || !form.values.queue}>Send</button></div>
+  </form>`;
+}
+
+async function cancelled(p, { id, version }) {
+  try {
+    await api.post(`${p}${api.path('messages', id)}/cancel`, { version, why: 'edited and sent again' });
+    return 'The original is deleted.';
+  } catch (error) {
+    return `The original stays: ${error.message}`;
+  }
+}
+
+export default function Send() {
+  const { p, search, to } = useHere();
+  const { from, queue } = search;
+  const state = useLoad((signal) => (from ? api.get(p + api.path('messages', from), { signal }) : Promise.resolve(null)), [p, from]);
+  const trail = from ? [[from, to('message', { id: from })]] : [];
+  return html`<${Heading} title=${from ? 'Edit and resend' : 'Send a message'} trail=${trail} note=${from ? 'This sends a new message with a new id.' : undefined} />
+    <${Loaded} state=${state}>${(original) => html`<${Card}><${Form} original=${original} queue=${queue} /></${Card}>`}</${Loaded}>`;
+}

@@ -1,0 +1,85 @@
+// The settings of a queue, with their meaning as the server's description of the API tells it.
+
+import { html, useState } from '../../vendor/preact.js';
+import * as api from '../api.js';
+import { useHere, useLoad } from '../app.js';
+import { exactDuration } from '../format.js';
+import { Card, Loaded, Problem } from '../parts/basics.js';
+import { Fields, given, readDuration, readJson, readNumber, useForm } from '../parts/fields.js';
+import { QueueFrame } from '../parts/queue_frame.js';
+
+const SWITCHES = ['paused', 'closed'];
+const UNSET = { dead_letter_queue: '', limit: '', description: '', fair_weights: {}, on_expire: 'dead_letter', overflow: 'refuse_new', placement: 'fair', ordering_retry: 'block' };
+
+const isDuration = (name) => name.endsWith('_ms');
+
+function kindOf(name, schema) {
+  if (schema.enum) return { type: 'select', options: schema.enum };
+  if (isDuration(name)) return { hint: `${schema.description} Such as 500ms, 30s, 1h30m.` };
+  if (schema.type === 'integer') return { type: 'number', min: schema.minimum, max: schema.maximum };
+  if (name === 'backoff' || name === 'fair_weights') return { type: 'textarea', wide: true, rows: 3 };
+  return {};
+}
+
+const fieldOf = (name, schema) => ({ name, label: name, hint: schema.description, ...kindOf(name, schema) });
+
+function written(name, value) {
+  if (isDuration(name)) return exactDuration(value);
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+function read(name, schema, text) {
+  if (isDuration(name)) return readDuration(name, text);
+  if (schema.type === 'integer') return readNumber(name, text);
+  if (name === 'backoff' || name === 'fair_weights') return readJson(name, text);
+  return text;
+}
+
+async function load(p, name, signal) {
+  const [queue, description] = await Promise.all([api.get(p + api.path('queues', name), { signal }), api.get('/openapi.json', { signal })]);
+  const { properties } = description.components.schemas.QueueSettings;
+  const schemas = description.components.schemas;
+  const resolved = Object.entries(properties).filter(([key]) => !SWITCHES.includes(key)).map(([key, schema]) => {
+    const target = schema.$ref && schemas[schema.$ref.split('/').at(-1)];
+    return [key, { ...target, ...schema }];
+  });
+  return { settings: { ...UNSET, ...queue.settings }, schemas: Object.fromEntries(resolved) };
+}
+
+function Form({ data, url, reload }) {
+  const { can } = useHere();
+  const names = Object.keys(data.schemas);
+  const before = Object.fromEntries(names.map((name) => [name, written(name, data.settings[name])]));
+  const form = useForm(before);
+  const [state, setState] = useState({ error: null, saved: false });
+  const changed = names.filter((name) => form.values[name] !== before[name]);
+  const submit = async (event) => {
+    event.preventDefault();
+    try {
+      await api.patch(url, given(Object.fromEntries(changed.map((name) => [name, read(name, data.schemas[name], form.values[name])]))));
+      setState({ error: null, saved: true });
+      reload();
+    } catch (error) {
+      setState({ error, saved: false });
+    }
+  };
+  const fields = names.map((name) => fieldOf(name, data.schemas[name]));
+  return html`<form onSubmit=${submit} noValidate>
+    <${Fields} fields=${fields} form=${form} error=${state.error} />
+    <${Problem} error=${state.error} />
+    ${state.saved && !changed.length && html`<p role="status" class="good-text">The settings are in force.</p>`}
+    ${can('operate') && html`<div class="buttons">
+      <span class="muted">${changed.length ? `Changed: ${changed.join(', ')}` : 'Nothing is changed'}</span>
+      <button class="primary" disabled=${!changed.length}>Save</button>
+    </div>`}
+  </form>`;
+}
+
+export default function Settings() {
+  const { p, parameters } = useHere();
+  const url = p + api.path('queues', parameters.queue);
+  const state = useLoad((signal) => load(p, parameters.queue, signal), [url]);
+  return html`<${QueueFrame} here="settings">
+    <${Loaded} state=${state}>${(data) => html`<${Card}><${Form} data=${data} url=${url} reload=${state.reload} /></${Card}>`}</${Loaded}>
+  </${QueueFrame}>`;
+}

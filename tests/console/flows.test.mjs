@@ -1,0 +1,236 @@
+// What people do with the console, from the first click to what the server then has.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { makeDead, settled, start } from './support.mjs';
+
+let world;
+let call;
+
+before(async () => {
+  world = await start();
+  call = world.call;
+});
+after(() => world.stop());
+
+/** Runs a flow on a page of its own, which must end without faults. */
+const flow = (name, run) =>
+  test(name, async (t) => {
+    const page = await world.page();
+    t.after(() => page.context().close());
+    await run(page);
+    assert.deepEqual(page.faults, []);
+  });
+
+const button = (page, name) => page.getByRole('button', { name, exact: true });
+const inDialog = (page, name) => page.getByRole('dialog').getByRole('button', { name, exact: true });
+
+flow('find a dead letter, read its error, edit and resend it', async (page) => {
+  const [, id] = await makeDead(call, 'resend', ['smtp: 451', 'no such user']);
+  await page.open('dead-letters');
+  await page.getByRole('link', { name: 'resend' }).click();
+  await button(page, 'no such user').click();
+  await page.getByRole('region', { name: 'Dead letters of the group' }).getByRole('link', { name: id }).click();
+  await page.getByText('Error of the last attempt').waitFor();
+  assert.equal(await page.locator('.error-text').first().textContent(), 'no such user');
+  await page.getByRole('link', { name: 'Edit and resend' }).click();
+  await page.getByLabel('Payload', { exact: true }).fill('{"number":1,"user":"bob"}');
+  await page.getByLabel('Delete the original message').check();
+  await button(page, 'Send').click();
+  await page.getByText('The original is deleted.').waitFor();
+  const { counts } = await call('GET', '/queues/resend');
+  assert.deepEqual([counts.ready, counts.dead], [1, 1]);
+  const { messages } = await call('POST', '/queues/resend/receive');
+  assert.equal(messages[0].payload, '{"number":1,"user":"bob"}');
+  assert.deepEqual(messages[0].headers, { to: 'ann' });
+});
+
+flow('purge a queue, with a preview', async (page) => {
+  await call('POST', '/queues/purged/messages', { messages: [{ payload: 'a' }, { payload: 'b' }, { payload: 'c', delay_ms: 60_000 }] });
+  await page.open('queues/purged');
+  await button(page, 'Purge').click();
+  assert.equal(await page.locator('.preview-count').textContent(), '3 waiting messages');
+  await inDialog(page, 'Purge').click();
+  await page.getByText('3 messages dropped.').waitFor();
+  assert.equal((await call('GET', '/queues/purged')).counts.ready, 0);
+});
+
+flow('pause a queue and resume it', async (page) => {
+  await call('PUT', '/queues/halted', {});
+  await page.open('queues/halted');
+  await button(page, 'Pause').click();
+  await page.getByText('it accepts messages and delivers none').waitFor();
+  assert.equal((await call('GET', '/queues/halted')).settings.paused, true);
+  await button(page, 'Resume').click();
+  await button(page, 'Pause').waitFor();
+  assert.equal((await call('GET', '/queues/halted')).settings.paused, false);
+});
+
+flow('redrive a group of dead letters at a rate', async (page) => {
+  await makeDead(call, 'again', [...Array(6).fill('smtp: 451'), 'no such user']);
+  await page.open('queues/again/dead');
+  await page.getByRole('row', { name: /smtp: 451/ }).first().getByRole('button', { name: 'Redrive' }).click();
+  assert.equal(await page.locator('.preview-count').textContent(), '6 dead letters');
+  await page.getByLabel('Messages per second').fill('3');
+  const begun = Date.now();
+  await inDialog(page, 'Redrive').click();
+  await page.getByRole('progressbar').waitFor();
+  await page.getByText('6 dead letters redriven.').waitFor();
+  assert.ok(Date.now() - begun >= 1000);
+  const { counts } = await call('GET', '/queues/again');
+  assert.deepEqual([counts.ready, counts.dead], [6, 1]);
+});
+
+flow('redrive all dead letters at a rate, by the server', async (page) => {
+  await makeDead(call, 'slowly', Array(20).fill('no text'));
+  await page.open('queues/slowly/dead');
+  await button(page, 'Redrive all').click();
+  await page.getByLabel('Messages per second').fill('1');
+  await inDialog(page, 'Redrive all').click();
+  await page.getByText('will be redriven at 1 a second').waitFor();
+  await inDialog(page, 'Close').click();
+  await button(page, 'End the redrive').click();
+  await button(page, 'End the redrive').waitFor({ state: 'detached' });
+  assert.equal((await call('GET', '/queues/slowly')).redriving, undefined);
+});
+
+flow('approve a held message', async (page) => {
+  const { id } = await call('POST', '/queues/pay/messages', { payload: 'pay 9,000', hold: true });
+  await page.open('');
+  await page.getByRole('link', { name: 'Show queues' }).click();
+  await page.getByRole('row', { name: /pay/ }).getByRole('link', { name: '1', exact: true }).click();
+  await page.getByRole('link', { name: id }).click();
+  await button(page, 'Approve').click();
+  await page.getByLabel('Why').fill('checked with the customer');
+  await inDialog(page, 'Approve the message').click();
+  await page.getByText('Done.').waitFor();
+  await inDialog(page, 'Close').click();
+  await page.getByText('checked with the customer').waitFor();
+  assert.equal((await call('GET', `/messages/${id}`)).state, 'ready');
+});
+
+flow('cancel all messages with a tag, by a bulk with a preview', async (page) => {
+  await call('POST', '/queues/tagged/messages', { messages: [{ payload: 'a', tags: ['red'] }, { payload: 'b', tags: ['red'] }, { payload: 'c' }] });
+  await page.open('queues/tagged/messages');
+  await page.getByLabel('Tag', { exact: true }).fill('red');
+  await button(page, 'Preview…').click();
+  assert.equal(await page.locator('.preview-count').textContent(), '2 messages');
+  await inDialog(page, 'Cancel all').click();
+  await page.getByText('2 messages changed.').waitFor();
+  assert.equal((await call('GET', '/queues/tagged')).counts.ready, 1);
+});
+
+flow('create a schedule and run it now', async (page) => {
+  await page.open('schedules');
+  await page.getByRole('link', { name: 'New schedule' }).click();
+  await page.getByLabel('Name').fill('daily');
+  await page.getByLabel('Queue', { exact: false }).first().fill('reports');
+  await page.getByLabel('Cron expression').fill('nonsense');
+  await page.getByLabel('Payload', { exact: true }).fill('the daily report');
+  await button(page, 'Create').click();
+  await page.getByRole('alert').waitFor();
+  await page.getByLabel('Cron expression').fill('0 9 * * MON-FRI');
+  await page.getByLabel('Time zone').fill('Europe/Berlin');
+  await button(page, 'Create').click();
+  await page.getByText('Next times').waitFor();
+  assert.equal(await page.locator('ol time').count(), 20);
+  await button(page, 'Run now').click();
+  await inDialog(page, 'Send the message').click();
+  await page.getByText('Sent as').waitFor();
+  const { messages } = await call('POST', '/queues/reports/receive');
+  assert.equal(messages[0].payload, 'the daily report');
+});
+
+flow('break a lock', async (page) => {
+  await call('POST', '/locks', { key: 'orders/17', owner: 'worker-3', ttl_ms: 600_000 });
+  await page.open('locks');
+  await page.getByRole('link', { name: 'orders/17' }).click();
+  await button(page, 'Break').click();
+  await page.getByText('This ends the grants of').waitFor();
+  await inDialog(page, 'Break the lock').click();
+  await page.getByText('1 holder lost the lock.').waitFor();
+  assert.equal((await call('GET', '/locks/orders%2F17')).holder_count, 0);
+});
+
+flow('edit a document while somebody else writes it', async (page) => {
+  const write = (colour) => call('PUT', '/documents/config%2Fweb', { content: `{"colour":"${colour}"}`, content_type: 'application/json', history: 5 });
+  await write('red');
+  await page.open('documents');
+  await page.getByRole('link', { name: 'config/web' }).click();
+  await button(page, 'Edit').click();
+  await page.getByLabel('Content', { exact: true }).fill('{"colour":"blue"}');
+  await write('green');
+  await button(page, 'Save').click();
+  await page.getByText('Somebody else was faster.').waitFor();
+  await page.getByText('{"colour":"green"}').waitFor();
+  await button(page, 'Keep mine, to replace version 2').click();
+  await button(page, 'Save').click();
+  await page.getByText('"blue"').waitFor();
+  const stored = await call('GET', '/documents/config%2Fweb');
+  assert.deepEqual([stored.version, stored.content], [3, '{"colour":"blue"}']);
+});
+
+flow('send a message, and see it as an event', async (page) => {
+  const watcher = await world.page();
+  await watcher.open('events?queue=mail.*');
+  await watcher.getByText('0 events').waitFor();
+  await watcher.waitForTimeout(500);
+  await page.open('send');
+  await page.getByLabel('Queue', { exact: false }).first().fill('mail.eu');
+  await page.getByLabel('Payload', { exact: true }).fill('hello');
+  await page.getByLabel('Headers').fill('to: ann\nfrom: bob');
+  await page.getByLabel('Priority').fill('7');
+  await page.getByLabel('Delay').fill('soon');
+  await button(page, 'Send').click();
+  await page.getByRole('alert').getByText('Expected a duration').waitFor();
+  await page.getByLabel('Delay').fill('');
+  await button(page, 'Send').click();
+  await page.getByRole('link', { name: /^0000/ }).click();
+  await page.getByText('mail.eu').first().waitFor();
+  await page.reload();
+  await page.getByText('hello').waitFor();
+  await watcher.getByRole('region', { name: 'Events' }).getByText('sent').waitFor();
+  const { messages } = await call('POST', '/queues/mail.eu/receive');
+  assert.deepEqual([messages[0].payload, messages[0].priority, messages[0].headers], ['hello', 7, { to: 'ann', from: 'bob' }]);
+  await watcher.context().close();
+});
+
+flow('change a setting; a refusal stands beside its field', async (page) => {
+  await call('PUT', '/queues/tuned', {});
+  await page.open('queues/tuned/settings');
+  await page.getByLabel('lease_ms').fill('2m');
+  await page.getByLabel('dead_letter_queue').fill('tuned');
+  await button(page, 'Save').click();
+  await page.getByRole('alert').getByText('tuned').first().waitFor();
+  await page.getByLabel('dead_letter_queue').fill('');
+  await button(page, 'Save').click();
+  await page.getByText('The settings are in force.').waitFor();
+  assert.equal((await call('GET', '/queues/tuned')).settings.lease_ms, 120_000);
+});
+
+flow('go to a queue by the keyboard only', async (page) => {
+  await call('PUT', '/queues/far.away', {});
+  await page.open('');
+  await settled(page);
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('far.');
+  await page.getByRole('option', { name: 'far.away' }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'far.away' }).waitFor();
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('live');
+  await page.getByRole('option', { name: 'Live events' }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Live events' }).waitFor();
+  await page.goBack();
+  await page.getByRole('heading', { name: 'far.away' }).waitFor();
+});
+
+flow('at most 100 events a second are shown, the rest is counted', async (page) => {
+  await page.open('events?queue=flood&type=sent');
+  await page.getByText('0 events').waitFor();
+  await page.waitForTimeout(500);
+  await call('POST', '/queues/flood/messages', { messages: Array(1000).fill({ payload: '' }) });
+  await page.getByText(/^1,000 events, [\d,]+ of them not shown/).waitFor();
+  assert.ok((await page.locator('tbody tr').count()) <= 200);
+});
