@@ -1,0 +1,1 @@
+"""Made by scripts/generate: do not change."""

@@ -1,0 +1,68 @@
+"""What ends a delivery, and what makes it longer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ._proto import common_pb2 as pb
+from ._values import Duration, Payload, encode, millis
+
+#: Longest text of an error that the server keeps, in bytes.
+ERROR_MAX = 4096
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """How a delivery ends."""
+
+    item: pb.Settlement
+
+    @staticmethod
+    def ack(receipt: str, result: Payload | None = None) -> Settlement:
+        """Done."""
+        item = pb.Settlement(receipt=receipt, outcome="ack")
+        if result is not None:
+            item.result, content_type = encode(result)
+            if content_type:
+                item.result_content_type = content_type
+        return Settlement(item)
+
+    @staticmethod
+    def nack(receipt: str, error: str = "", delay: Duration | None = None) -> Settlement:
+        """Failed, for another attempt."""
+        return Settlement(_settlement(receipt, "nack", error, delay))
+
+    @staticmethod
+    def release(receipt: str, delay: Duration | None = None) -> Settlement:
+        """Not now."""
+        return Settlement(_settlement(receipt, "release", "", delay))
+
+    @staticmethod
+    def reject(receipt: str, error: str = "") -> Settlement:
+        """Failed for good."""
+        return Settlement(_settlement(receipt, "reject", error, None))
+
+
+def _settlement(receipt: str, outcome: str, error: str, delay: Duration | None) -> pb.Settlement:
+    item = pb.Settlement(receipt=receipt, outcome=outcome)
+    if error:
+        item.error = error.encode()[:ERROR_MAX].decode(errors="ignore")
+    if delay is not None:
+        item.delay_ms = millis(delay)
+    return item
+
+
+def extension(
+    receipt: str,
+    lease: Duration | None = None,
+    percent: int | None = None,
+    note: str | None = None,
+    checkpoint: bytes | None = None,
+) -> pb.Extension:
+    """A lease that begins anew, with a report."""
+    item = pb.Extension(receipt=receipt, checkpoint=checkpoint)
+    if lease is not None:
+        item.lease_ms = millis(lease)
+    if percent is not None or note is not None:
+        item.progress.CopyFrom(pb.Report(percent=percent, note=note))
+    return item

@@ -1,0 +1,129 @@
+"""Servers for tests: processes of the binary."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+START_WITHIN = 30
+
+
+def find_binary() -> str | None:
+    """The binary: ``SLUICE_BIN``, or ``sluice`` on the ``PATH``."""
+    return os.environ.get("SLUICE_BIN") or shutil.which("sluice")
+
+
+def _clean_env() -> dict[str, str]:
+    """The environment without settings that are meant for other servers."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
+
+
+class _Process:
+    """A process of the binary, which prints a line of JSON when it is ready."""
+
+    def __init__(self, arguments: Sequence[str], binary: str | None) -> None:
+        found = binary or find_binary()
+        if found is None:
+            raise FileNotFoundError("there is no binary: set SLUICE_BIN, or put `sluice` on the PATH")
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `stop`)
+        self.process = subprocess.Popen(
+            [found, *arguments, "--json"], stdout=subprocess.PIPE, stderr=self._log, env=_clean_env()
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            self.process.wait(START_WITHIN)
+            raise RuntimeError(f"the server has not started: {self.log()}")
+        #: What the process has said when it was ready.
+        self.ready: dict[str, Any] = json.loads(line)
+
+    def log(self) -> str:
+        """What it has written to stderr."""
+        self._log.seek(0)
+        return self._log.read().decode(errors="replace")
+
+    def stop(self) -> None:
+        """Stops it in order."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(START_WITHIN)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self._log.close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+class Server(_Process):
+    """A server, in memory and on a free port unless the arguments say otherwise."""
+
+    def __init__(self, *arguments: str, binary: str | None = None, listen: str = "127.0.0.1:0") -> None:
+        """``arguments``: further ones of ``sluice serve``; with a ``--data-dir`` it is not in memory."""
+        memory = [] if any(one.startswith("--data-dir") for one in arguments) else ["--memory"]
+        super().__init__(["serve", *memory, f"--listen={listen}", *arguments], binary)
+        self.url: str = self.ready["url"]
+
+    def __enter__(self) -> Server:
+        return self
+
+
+class Cluster:
+    """Three nodes of one cluster, each a process of its own."""
+
+    def __init__(self, folder: str, *, port: int = 0, binary: str | None = None) -> None:
+        """``folder``: for data and certificates. ``port``: of the first node; 0: free ones."""
+        found = binary or find_binary()
+        if found is None:
+            raise FileNotFoundError("there is no binary: set SLUICE_BIN, or put `sluice` on the PATH")
+        make = [found, "cluster", "dev", f"--dir={folder}", f"--port={port}", "--no-start", "--json"]
+        run = subprocess.run(make, env=_clean_env(), capture_output=True, text=True)
+        if run.returncode:
+            raise RuntimeError(f"there is no cluster: {run.stderr}")
+        made = json.loads(run.stdout)
+        self._binary = found
+        self._arguments: list[list[str]] = [node["arguments"] for node in made["nodes"]]
+        self._nodes: list[_Process | None] = [None] * len(self._arguments)
+        #: Of each node.
+        self.urls: list[str] = [node["url"] for node in made["nodes"]]
+        #: Files to reach it with: ``ca``, ``cert``, ``key``.
+        self.credentials: dict[str, str] = {name: made[name] for name in ("ca", "cert", "key")}
+        for node in range(len(self._nodes)):
+            self.start(node)
+
+    def start(self, node: int) -> None:
+        """Starts a node, counted from 0, that does not run."""
+        self._nodes[node] = _Process(self._arguments[node], self._binary)
+
+    def kill(self, node: int) -> None:
+        """Ends a node at once, as a crash would."""
+        process = self._nodes[node]
+        if process is not None:
+            process.process.kill()
+            process.stop()
+            self._nodes[node] = None
+
+    def stop(self) -> None:
+        """Ends all nodes; their data stay."""
+        for node in range(len(self._nodes)):
+            self.kill(node)
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
