@@ -24,7 +24,7 @@ def contradictions(server) -> list[tuple[dict, dict, str]]:
     upload = begin_upload(server, "there", "b")
     return [
         (settling(receipt), settling(receipt, "nack"), "settle.receipt"),
-        (acquiring("l"), {"acquire": {"keys": ["k", "l"]}}, "acquire.key"),
+        (acquiring("l"), {"acquire": {"keys": ["k", "l"]}}, "acquire.keys"),
         (releasing(token), releasing(token), "release.token"),
         (detaching("there"), deleting("there"), "delete.key"),
         (deleting("there"), detaching("there"), "delete_attachment.key"),
