@@ -5,7 +5,7 @@
 //! and it counts for nothing in a request that a page of another origin has made.
 
 use http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, ETAG, HeaderName, HeaderValue,
+    ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, ETAG, HeaderName, HeaderValue,
     IF_NONE_MATCH, LOCATION, ORIGIN, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
@@ -15,6 +15,7 @@ use serde::Deserialize;
 use sluice_calls::permit::{identify, require_known};
 use sluice_calls::{CallError, Fault, Operation};
 
+use super::methods::other_method;
 use crate::net::arrived::Arrived;
 use crate::net::body::{Body, BodyRules, Inbound, read};
 use crate::net::head::hosts::SEC_FETCH_SITE;
@@ -40,7 +41,7 @@ struct SignIn {
 /// The answer to a request that concerns the console; `None`: it does not.
 ///
 /// # Errors
-/// `unauthenticated`, `invalid_argument`: the token to sign in with; `method_not_allowed`.
+/// `unauthenticated`, `invalid_argument`: the token to sign in with.
 pub(crate) async fn answer(
     arrived: &Arrived,
     body: &mut Inbound,
@@ -52,7 +53,7 @@ pub(crate) async fn answer(
         return match head.method {
             Method::POST => sign_in(arrived, body).await.map(Some),
             Method::DELETE => Ok(Some(set_cookie(head, "", "; Max-Age=0"))),
-            _ => Err(CallError::new("method_not_allowed", "use POST to sign in and DELETE to sign out")),
+            _ => Ok(Some(other_method(head, "POST, DELETE"))),
         };
     }
     match path.strip_prefix(HOME) {
@@ -110,7 +111,7 @@ fn set_cookie(head: &Parts, value: &str, more: &str) -> Response<Body> {
 }
 
 fn accepts_pages(head: &Parts) -> bool {
-    let mut accepted = head.headers.get_all(http::header::ACCEPT).iter();
+    let mut accepted = head.headers.get_all(ACCEPT).iter();
     accepted.any(|value| value.to_str().is_ok_and(|value| value.contains("text/html")))
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use http::header::{ALLOW, HeaderValue};
+use http::Request;
+use http::header::HeaderValue;
 use http::request::Parts;
 use http::response::Response;
-use http::{Method, Request, StatusCode};
 use sluice_calls::CallError;
 use sluice_calls::access::{Caller, Peer};
 use sluice_calls::events::{OfNamespace, OfQueue};
@@ -15,6 +15,7 @@ use sluice_calls::permit::{Asker, CallName, identify};
 use super::codec::query::{Params, asks_stale};
 use super::compression::{compress, concerns};
 use super::handlers::{admin, attachments, documents, prometheus, results};
+use super::methods::other_method;
 use super::route::call::Call;
 use super::route::table::{Found, find};
 use super::{console, events, hot, openapi, raw, typed};
@@ -26,7 +27,6 @@ use crate::net::context::Context;
 use crate::net::errors::HttpError as _;
 use crate::net::options::SMALL_BODY_BYTES_MAX;
 use crate::net::passing::Passable;
-use crate::net::respond;
 
 /// Answers a request.
 pub(crate) async fn handle(
@@ -158,26 +158,6 @@ fn nothing_there(head: &Parts) -> CallError {
     let path: String = head.uri.path().chars().take(256).collect();
     let message = format!("no resource at {path:?}: /docs describes the API");
     CallError::new("not_found", message).with(|o| o.text("path", &path))
-}
-
-fn other_method(head: &Parts, allow: &str) -> Response<Body> {
-    let mut response = match head.method {
-        Method::OPTIONS => respond::empty(StatusCode::NO_CONTENT),
-        _ => {
-            let method: String = head.method.as_str().chars().take(32).collect();
-            CallError::new("method_not_allowed", format!("{method} is not allowed here: use {allow}"))
-                .with(|o| {
-                    o.text("method", &method);
-                    o.text("allow", allow);
-                })
-                .into_response()
-        }
-    };
-    let allow = format!("{allow}, OPTIONS");
-    if let Ok(value) = HeaderValue::from_str(&allow) {
-        response.headers_mut().insert(ALLOW, value);
-    }
-    response
 }
 
 /// Does what a call asks for.

@@ -15,6 +15,7 @@
 //! | `console` | the files of the web console, and the cookie of who has signed in |
 //! | `compression` | which answers are compressed |
 //! | `dispatch` | from a request to its answer |
+//! | `methods` | the answer to a method that a path does not have |
 //! | `typed` | calls with one request and one answer, by their types |
 
 mod codec;
@@ -28,6 +29,7 @@ pub mod fuzzing;
 mod handlers;
 mod hot;
 mod lines;
+mod methods;
 mod openapi;
 mod raw;
 mod raw_options;
