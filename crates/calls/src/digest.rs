@@ -251,10 +251,12 @@ mod tests {
     #[test]
     fn the_digest_never_changes() {
         assert_eq!(send_digest("q", &[item(b"hello, world", "text/plain")]), PINNED);
+        assert_eq!(content_digest(&[7; 100]), CONTENT_PINNED);
     }
 
     /// Stored in logs: a change of this number breaks the promise to callers who retry across an upgrade.
     const PINNED: u64 = 1_842_895_737_421_185_248;
+    const CONTENT_PINNED: u64 = 1_156_687_806_370_523_785;
 
     #[test]
     fn each_byte_of_a_content_and_its_place_count() {

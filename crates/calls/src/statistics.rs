@@ -137,3 +137,67 @@ impl Watch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::operation::Operation;
+    use crate::testing::Open;
+
+    const WAIT: Duration = Duration::from_secs(5);
+
+    async fn next(server: &Open, watch: &mut Watch) -> Vec<Value> {
+        let event = serde_json::to_value(watch.next(server.calls(), WAIT).await.unwrap()).unwrap();
+        assert_eq!(event["step_ms"], 1_000);
+        event["samples"].as_array().unwrap().clone()
+    }
+
+    fn watch(server: &Open, queue: Option<&str>) -> Watch {
+        let wanted = Wanted { queue: queue.map(str::to_owned) };
+        Watch::new(&server.permit(Operation::Statistics, ""), &wanted).unwrap()
+    }
+
+    #[tokio::test]
+    async fn figures_come_at_once_and_then_each_second_and_are_kept_for_others() {
+        let server = Open::new();
+        for queue in ["a", "b", "b"] {
+            server.send(queue, b"xy").await;
+        }
+        let (mut all, mut one) = (watch(&server, None), watch(&server, Some("b")));
+        for (watch, queues, messages) in [(&mut all, 2, 3), (&mut one, 1, 2)] {
+            let samples = next(&server, watch).await;
+            let [first] = &samples[..] else { panic!("{samples:?}") };
+            let figures = [&first["queues"], &first["counts"]["ready"], &first["totals"]["sent"]];
+            assert_eq!(figures, [&Value::from(queues), &Value::from(messages), &Value::from(messages)]);
+            assert!(first["oldest_ready_age_ms"].is_u64() && first["bytes"].as_u64() > Some(0));
+        }
+        server.send("a", b"x").await;
+        let mut sent = 3;
+        while sent == 3 {
+            sent = next(&server, &mut all).await.last().unwrap()["totals"]["sent"].as_u64().unwrap();
+        }
+        assert_eq!(sent, 4);
+        let known = next(&server, &mut watch(&server, None)).await;
+        assert!(known.len() > 1 && known[0]["totals"]["sent"] == 3, "{known:?}");
+    }
+
+    #[tokio::test]
+    async fn who_watches_is_told_when_the_queue_is_gone() {
+        let server = Open::new();
+        server.send("q", b"x").await;
+        let nothing = watch(&server, Some("nothing")).next(server.calls(), WAIT).await;
+        assert_eq!(nothing.unwrap_err().code(), "queue_not_found");
+        let mut watch = watch(&server, Some("q"));
+        next(&server, &mut watch).await;
+        let id = watch.about.0;
+        server.node().queue_delete(id, "q").await.unwrap();
+        let error = loop {
+            if let Err(error) = watch.next(server.calls(), WAIT).await {
+                break error;
+            }
+        };
+        assert_eq!(error.code(), "queue_not_found");
+    }
+}
