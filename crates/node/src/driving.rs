@@ -3,18 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{OwnedRwLockWriteGuard, RwLock, Semaphore};
+use sluice_engine::limits::TRANSACTION_PART_BYTES_MAX;
+use tokio::sync::{OwnedRwLockWriteGuard, OwnedSemaphorePermit, RwLock, Semaphore};
 
 /// Bytes of their operations.
 const BYTES_MAX: usize = 64 << 20;
-/// Records that another node is asked to propose; each connection has room for a few more questions.
-const ASKING_MAX: usize = 6;
+/// Bytes of records that another node is asked to propose; each connection has room for a few more questions.
+const ASKING_BYTES_MAX: usize = 6 * TRANSACTION_PART_BYTES_MAX as usize;
+/// Bytes for which a record counts at least, so that no more than 96 are asked for.
+const ASKING_BYTES_MIN: usize = ASKING_BYTES_MAX / 96;
 
 #[derive(Debug)]
 pub(crate) struct Driving {
     /// Bytes of their operations.
     pub(crate) bytes: Arc<Semaphore>,
-    /// Records that each other node is asked to propose, by the number of the node.
+    /// Bytes of records that each other node is asked to propose, by the number of the node.
     asking: Mutex<BTreeMap<u64, Arc<Semaphore>>>,
     /// One per shard: held by those who decide or forget a transaction there, and alone by a [`Hold`].
     pub(crate) deciding: Vec<Arc<RwLock<()>>>,
@@ -43,11 +46,15 @@ impl Driving {
         }
     }
 
-    /// Turns of records that a node is asked to propose; each holds one until it is answered. A silent node
-    /// holds up those for itself alone.
-    pub(crate) fn turns_at(&self, node: u64) -> Arc<Semaphore> {
-        let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(asking.entry(node).or_insert_with(|| Arc::new(Semaphore::new(ASKING_MAX))))
+    /// Waits for the turn of a record of a length, in bytes, that a node is asked to propose; the record
+    /// holds it until it is answered. A silent node holds up those for itself alone.
+    pub(crate) async fn turn_at(&self, node: u64, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let turns = {
+            let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(asking.entry(node).or_insert_with(|| Arc::new(Semaphore::new(ASKING_BYTES_MAX))))
+        };
+        let bytes = bytes.clamp(ASKING_BYTES_MIN, ASKING_BYTES_MAX);
+        turns.acquire_many_owned(bytes as u32).await.ok()
     }
 
     /// True if the shard is held under a ticket.
@@ -78,16 +85,30 @@ impl Driving {
 
 #[cfg(test)]
 mod tests {
+    use std::future::Future as _;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
     use super::*;
+
+    /// The turn at a node, if it is there at once.
+    fn turn(driving: &Driving, node: u64, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let turn = pin!(driving.turn_at(node, bytes));
+        match turn.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(turn) => turn,
+            Poll::Pending => None,
+        }
+    }
 
     #[test]
     fn a_silent_node_holds_up_no_other() {
         let driving = Driving::new(1);
-        let of_silent = driving.turns_at(2);
-        let held: Vec<_> = (0..ASKING_MAX).map(|_| of_silent.try_acquire().unwrap()).collect();
-        assert!(driving.turns_at(2).try_acquire().is_err());
-        assert!(driving.turns_at(3).try_acquire().is_ok());
-        drop(held);
-        assert!(driving.turns_at(2).try_acquire().is_ok());
+        for (bytes, turns) in [(0, 96), (1 << 10, 96), (TRANSACTION_PART_BYTES_MAX as usize, 6)] {
+            let held: Vec<_> = (0..turns).map(|_| turn(&driving, 2, bytes).unwrap()).collect();
+            assert!(turn(&driving, 2, 1).is_none());
+            assert!(turn(&driving, 3, 1).is_some());
+            drop(held);
+        }
+        assert!(turn(&driving, 2, 1).is_some());
     }
 }

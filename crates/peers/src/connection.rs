@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use sluice_replica::{Envelope, NodeId, StateMessage};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -17,7 +18,7 @@ use crate::decoder::Decoder;
 use crate::frame::{Frame, FrameError};
 use crate::link::Link;
 use crate::writer::Writer;
-use crate::{CONTENT_BYTES_MAX, REQUESTS_MAX, SILENCE_MAX, SILENT_AFTER};
+use crate::{CONTENT_BYTES_MAX, REQUESTS_BYTES_MAX, REQUESTS_MAX, SILENCE_MAX, SILENT_AFTER};
 
 /// Receiver of messages and requests of other nodes.
 pub trait Receiver: fmt::Debug + Send + Sync {
@@ -134,7 +135,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Greeted<S> {
         writer.agree(link.protocol);
         let (read, write) = tokio::io::split(stream);
         let end = tokio::select! {
-            end = Inbound { link, receiver, own, answers: JoinSet::new() }.run(read, decoder) => end,
+            end = Inbound::new(link, receiver, own).run(read, decoder) => end,
             end = link.outbound.run(write, writer) => end.map_err(End::Broken),
             () = link.replaced() => Err(End::Replaced),
         };
@@ -176,9 +177,16 @@ struct Inbound<'l> {
     own: NodeId,
     /// Requests that are being answered; given up when the connection ends.
     answers: JoinSet<()>,
+    /// Bytes of further requests that may be answered at the same time.
+    room: Arc<Semaphore>,
 }
 
-impl Inbound<'_> {
+impl<'l> Inbound<'l> {
+    fn new(link: &'l Arc<Link>, receiver: &'l Arc<dyn Receiver>, own: NodeId) -> Inbound<'l> {
+        let room = Arc::new(Semaphore::new(REQUESTS_BYTES_MAX));
+        Inbound { link, receiver, own, answers: JoinSet::new(), room }
+    }
+
     async fn run(mut self, mut read: impl AsyncRead + Unpin, mut decoder: Decoder) -> Endless {
         loop {
             // A frame that has come in part is kept by the decoder.
@@ -227,6 +235,7 @@ impl Inbound<'_> {
         if self.answers.len() >= REQUESTS_MAX {
             return;
         }
+        let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(content.len() as u32) else { return };
         let (link, answer) = (Arc::clone(self.link), self.receiver.request(self.link.node(), content));
         self.answers.spawn(async move {
             let within = Duration::from_millis(within_ms.into());
@@ -235,6 +244,7 @@ impl Inbound<'_> {
             {
                 link.outbound.put_call(Frame::Answer { number, content });
             }
+            drop(room);
         });
     }
 }

@@ -157,6 +157,19 @@ impl Frame {
         }
     }
 
+    /// Length of the content of a request or an answer, in bytes; 0 for all others.
+    pub fn content_bytes(&self) -> usize {
+        match self {
+            Frame::Request { content, .. } | Frame::Answer { content, .. } => content.len(),
+            Frame::Hello(_)
+            | Frame::Refused(_)
+            | Frame::Alive
+            | Frame::Removed
+            | Frame::Envelope { .. }
+            | Frame::State { .. } => 0,
+        }
+    }
+
     /// Batches that follow the content.
     pub fn batches(&self) -> &[Bytes] {
         match self {

@@ -53,7 +53,10 @@ pub const ALPN: &[u8] = b"sluice-peers/1";
 pub const CONTENT_BYTES_MAX: usize = (4 << 20) + (64 << 10);
 
 /// Number of requests of one node to another that wait for answers.
-pub const REQUESTS_MAX: usize = 8;
+pub const REQUESTS_MAX: usize = 128;
+
+/// Length of the contents of these requests, in bytes; as much for the answers that wait to be written.
+pub const REQUESTS_BYTES_MAX: usize = 8 * CONTENT_BYTES_MAX;
 
 /// Length of the messages with entries that wait to be written to one peer, in bytes. Beyond it the oldest
 /// are dropped.

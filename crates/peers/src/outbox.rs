@@ -11,18 +11,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sluice_replica::{Body, Envelope, StateMessage};
 
 use crate::frame::Frame;
-use crate::{REQUESTS_MAX, WAITING_BYTES_MAX, WAITING_MESSAGES_MAX};
+use crate::{REQUESTS_BYTES_MAX, REQUESTS_MAX, WAITING_BYTES_MAX, WAITING_MESSAGES_MAX};
 
 /// Length of messages with entries that are taken at once, in bytes; at least one is. What comes meanwhile
 /// and is urgent waits for no more than these.
 const TURN_BYTES: usize = 512 << 10;
 
+/// Length of requests and answers that are taken at once, in bytes; at least one is.
+const CALLS_TURN_BYTES: usize = 64 << 10;
+
 /// Number and length, in bytes, up to which messages are few.
 const FEW: usize = 8;
 const FEW_BYTES: usize = 4 << 10;
 
-/// Number of requests and answers that wait: those of both sides.
+/// Number of requests and answers that wait, and the length of their contents in bytes: those of both sides.
 const CALLS_MAX: usize = 2 * REQUESTS_MAX;
+const CALLS_BYTES_MAX: usize = 2 * REQUESTS_BYTES_MAX;
 
 /// Memory that an envelope and each of its entries take beside their batches, in bytes.
 const ENVELOPE_BYTES: usize = 256;
@@ -41,6 +45,8 @@ struct Queues {
     /// Sum of the lengths in `appends`.
     appends_bytes: usize,
     calls: VecDeque<Frame>,
+    /// Sum of the lengths of contents in `calls`.
+    calls_bytes: usize,
     states: VecDeque<(Frame, usize)>,
     /// Sum of the lengths in `states`.
     states_bytes: usize,
@@ -62,8 +68,10 @@ impl Outbox {
     /// Puts in a request or an answer; drops it when too many wait, so that whoever waits for it does so
     /// until its deadline.
     pub(crate) fn push_call(&self, frame: Frame) {
+        let bytes = frame.content_bytes();
         let mut queues = self.lock();
-        if queues.calls.len() < CALLS_MAX {
+        if queues.calls.len() < CALLS_MAX && queues.calls_bytes + bytes <= CALLS_BYTES_MAX {
+            queues.calls_bytes += bytes;
             queues.calls.push_back(frame);
         }
     }
@@ -80,7 +88,7 @@ impl Outbox {
         }
     }
 
-    /// Takes frames for one turn of writing: all urgent ones, one request or answer, one message about a
+    /// Takes frames for one turn of writing: all urgent ones, some requests and answers, one message about a
     /// state, and some with entries.
     pub(crate) fn take(&self, frames: &mut Vec<Frame>) {
         self.lock().take(frames);
@@ -124,7 +132,7 @@ impl Queues {
 
     fn take(&mut self, frames: &mut Vec<Frame>) {
         frames.extend(self.urgent.drain(..));
-        frames.extend(self.calls.pop_front());
+        self.take_calls(frames);
         if let Some((frame, bytes)) = self.states.pop_front() {
             self.states_bytes -= bytes;
             frames.push(frame);
@@ -135,6 +143,18 @@ impl Queues {
         {
             bytes += len;
             self.appends_bytes -= len;
+            frames.push(frame);
+        }
+    }
+
+    /// Takes requests and answers for a turn: at least one, and more as long as they are short.
+    fn take_calls(&mut self, frames: &mut Vec<Frame>) {
+        let mut bytes = 0;
+        while bytes < CALLS_TURN_BYTES
+            && let Some(frame) = self.calls.pop_front()
+        {
+            bytes += frame.content_bytes();
+            self.calls_bytes -= frame.content_bytes();
             frames.push(frame);
         }
     }

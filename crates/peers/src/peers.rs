@@ -66,7 +66,7 @@ pub enum RequestError {
     Long,
     /// The peer is not connected.
     NotConnected,
-    /// [`crate::REQUESTS_MAX`] wait already.
+    /// [`crate::REQUESTS_MAX`] or [`crate::REQUESTS_BYTES_MAX`] wait already.
     TooMany,
     /// The connection has ended.
     Ended,
@@ -187,7 +187,7 @@ impl Peers {
             return Err(RequestError::Long);
         }
         let link = self.0.shared.links.get(to).ok_or(RequestError::NotConnected)?;
-        let mut call = link.calls.begin().ok_or(RequestError::TooMany)?;
+        let mut call = link.calls.begin(content.len()).ok_or(RequestError::TooMany)?;
         let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX);
         link.outbound.put_call(Frame::Request { number: call.number, within_ms, content });
         match timeout(within, &mut call.answer).await {

@@ -145,9 +145,8 @@ impl Node {
     /// Proposes a record on another node; `None`: that does not lead.
     async fn there(&self, node: u64, part: &Part, within: Duration) -> Option<Outcome> {
         let unknown = || Some(Err(Error::OutcomeUnknown {}.into()));
-        let turns = self.inner.driving.turns_at(node);
-        let turn = tokio::time::timeout(within, turns.acquire()).await;
-        let Ok(Ok(_turn)) = turn else { return None };
+        let turn = self.inner.driving.turn_at(node, part.len());
+        let Ok(Some(_turn)) = tokio::time::timeout(within, turn).await else { return None };
         match self.ask(node, part.question.clone(), within).await {
             Some(answer) if answer.is_empty() => None,
             Some(answer) => decode_answer(&answer).or_else(unknown),
