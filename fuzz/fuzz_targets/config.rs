@@ -29,7 +29,7 @@ fuzz_target!(|input: &[u8]| {
         }
     }
     env.remove("SLUICE_CONFIG");
-    match load(&Sources { file: Some(file.clone()), env, flags: SettingFlags { given: flags } }) {
+    match load(&Sources { file: Some(file.clone()), env, flags: SettingFlags { given: flags }, is_test: false }) {
         Err(error) => assert!(!error.0.is_empty(), "an error without a reason"),
         Ok(loaded) => again(&file, &loaded),
     }
@@ -39,7 +39,7 @@ fn again(file: &Path, loaded: &config::Loaded) {
     std::fs::write(file, "").expect("a file in the temporary folder");
     let given = SETTINGS.iter().zip(&loaded.shown).map(|(setting, (value, _))| (setting.key, value.clone()));
     let flags = SettingFlags { given: given.collect() };
-    let sources = Sources { file: Some(file.to_owned()), env: BTreeMap::new(), flags };
+    let sources = Sources { file: Some(file.to_owned()), env: BTreeMap::new(), flags, is_test: false };
     let second = load(&sources).expect("what is shown can be given");
     assert_eq!(second.config, loaded.config);
 }

@@ -47,6 +47,7 @@ const (
 	CodeNamespaceNotFound           = "namespace_not_found"
 	CodeNoCluster                   = "no_cluster"
 	CodeNoLeader                    = "no_leader"
+	CodeNoTestServer                = "no_test_server"
 	CodeNodeExists                  = "node_exists"
 	CodeNodeNotFound                = "node_not_found"
 	CodeNodeRefused                 = "node_refused"

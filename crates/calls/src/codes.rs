@@ -216,6 +216,7 @@ pub const TABLE: &[Code] = &[
     conflict("token_exists", grpc::ALREADY_EXISTS),
     conflict("admin_needed", grpc::FAILED_PRECONDITION),
     conflict("no_cluster", grpc::FAILED_PRECONDITION),
+    conflict("no_test_server", grpc::FAILED_PRECONDITION),
     conflict("node_exists", grpc::ALREADY_EXISTS),
     conflict("node_refused", grpc::FAILED_PRECONDITION),
     not_found("node_not_found"),

@@ -67,6 +67,7 @@ pub mod standing;
 pub mod statistics;
 pub mod status;
 mod system;
+pub mod test_time;
 #[cfg(any(test, feature = "testing"))]
 #[allow(clippy::unwrap_used)] // Only tests call it.
 pub mod testing;

@@ -10,7 +10,6 @@ use crate::call::{Body, Done, How, Unary};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::permit::Permit;
-use crate::time::now_ms;
 use crate::value::{Nothing, PageSize, Shown, Whole, Within, cursor, cut_page, given, page_size};
 
 // Zero is left to the engine's check, which says what would be right.
@@ -162,36 +161,38 @@ impl Whole for Limit {
     }
 }
 
-impl From<&LimitView> for Limit {
-    fn from(limit: &LimitView) -> Limit {
+impl Limit {
+    /// A limit as it is at this time, in milliseconds since the Unix epoch.
+    fn at(now_ms: u64, limit: &LimitView) -> Limit {
         Limit {
             name: limit.name.to_string(),
             settings: Put::from(&limit.rules),
             queues: limit.queues.iter().map(ToString::to_string).collect(),
             in_flight: limit.in_flight,
             waiting: limit.waiting,
-            next_at_ms: next_at_ms(limit.next_at_us),
+            next_at_ms: next_at_ms(now_ms, limit.next_at_us),
             keys: None,
             next: None,
         }
     }
 }
 
-impl From<&LimitKeyView> for LimitKey {
-    fn from(key: &LimitKeyView) -> LimitKey {
+impl LimitKey {
+    /// A key as it is at this time, in milliseconds since the Unix epoch.
+    fn at(now_ms: u64, key: &LimitKeyView) -> LimitKey {
         LimitKey {
             key: String::from_utf8_lossy(&key.key).into_owned(),
             in_flight: key.in_flight,
             waiting: key.waiting,
-            next_at_ms: next_at_ms(key.next_at_us),
+            next_at_ms: next_at_ms(now_ms, key.next_at_us),
         }
     }
 }
 
 /// Rounded up: at that millisecond it is allowed. The engine tells of its latest record; while nothing
 /// happens, the time may have come since.
-fn next_at_ms(next_at_us: Option<u64>) -> Option<u64> {
-    next_at_us.map(|at_us| at_us.div_ceil(1_000)).filter(|at_ms| *at_ms > now_ms())
+fn next_at_ms(now_ms: u64, next_at_us: Option<u64>) -> Option<u64> {
+    next_at_us.map(|at_us| at_us.div_ceil(1_000)).filter(|at_ms| *at_ms > now_ms)
 }
 
 /// The limits of a namespace, by name.
@@ -226,7 +227,8 @@ impl Unary for List {
         let after = given(self.after.as_deref());
         let mut limits = permit.node().limits_of(permit.namespace_id()?, after, size + 1).await?;
         let next = cut_page(&mut limits, size, |limit| &limit.name);
-        Ok(Limits { limits: limits.iter().map(Limit::from).collect(), next }.into())
+        let now_ms = permit.node().clock().now_ms();
+        Ok(Limits { limits: limits.iter().map(|limit| Limit::at(now_ms, limit)).collect(), next }.into())
     }
 }
 
@@ -261,9 +263,10 @@ impl Unary for Show {
                 (page.items, page.next)
             }
         };
-        let keys: Vec<_> = keys.iter().map(LimitKey::from).collect();
+        let now_ms = node.clock().now_ms();
+        let keys: Vec<_> = keys.iter().map(|key| LimitKey::at(now_ms, key)).collect();
         let next = next.map(|next| next.to_string());
-        Ok(Shown(Limit { keys: Some(keys), next, ..Limit::from(&limit) }).into())
+        Ok(Shown(Limit { keys: Some(keys), next, ..Limit::at(now_ms, &limit) }).into())
     }
 }
 
@@ -275,7 +278,7 @@ impl Unary for Put {
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Limit>, CallError> {
         let rules = LimitRules::try_from(self)?;
         let (limit, created) = permit.node().limit_set(permit.namespace_id()?, permit.name(), rules).await?;
-        Ok(Done::made(Limit::from(&limit), created))
+        Ok(Done::made(Limit::at(permit.node().clock().now_ms(), &limit), created))
     }
 }
 

@@ -3,8 +3,10 @@
 //!
 //! Map: `staged` the operations that are staged, and the documents as a transaction sees them, `held` the
 //! memory and the room for them, `named` what operations name, `enlisted` the messages that it has received,
-//! `waits` receives that wait in it, `in_flight` its commit before there is an outcome.
+//! `waits` receives that wait in it, `in_flight` its commit before there is an outcome, `ending` the end of
+//! its time.
 
+mod ending;
 mod enlisted;
 mod held;
 mod in_flight;
@@ -23,15 +25,14 @@ use data_encoding::HEXLOWER;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use sluice_engine::Error;
 use sluice_engine::id::NamespaceId;
-use sluice_node::Node;
+use sluice_node::{AgreedClock, Node};
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use crate::access::Caller;
 use crate::error::CallError;
 use crate::fault::clip;
-use crate::time::now_ms;
 pub(crate) use enlisted::Enlisted;
 use held::{Figures, Memory};
 pub(crate) use held::{Held, staged_at_most};
@@ -45,8 +46,6 @@ pub(crate) use waits::{Reserved, Waits};
 const OPEN_MAX: usize = 10_000;
 /// Most of them that one identity has begun: a quarter.
 const OF_CALLER_MAX: usize = OPEN_MAX / 4;
-/// Time for which one stays open longer whose commit may take effect.
-const CLOSING_STAYS: Duration = Duration::from_secs(60);
 /// Shortest time between two sweeps: a sweep looks at all of them.
 const SWEEP_PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of an id; in text each is two hexadecimal digits.
@@ -63,6 +62,8 @@ struct Shared {
     memory: Arc<Memory>,
     /// Tells whether this node leads the namespace in that epoch.
     is_led: Box<dyn Fn(Led) -> bool + Send + Sync>,
+    /// Clock by which they are dated.
+    clock: AgreedClock,
     swept_at: Mutex<Option<Instant>>,
 }
 
@@ -138,7 +139,7 @@ pub(crate) struct Open {
     pub(crate) id: String,
     pub(crate) about: About,
     of: Led,
-    ends_at: Instant,
+    ends_at: Mutex<Instant>,
     /// True from the beginning of a commit on until it is known to have done nothing: it may take effect.
     is_closing: AtomicBool,
     /// A commit that has no outcome yet. It goes on when its caller is gone: a repeat gets its outcome.
@@ -184,11 +185,12 @@ impl Shared {
 impl OpenTransactions {
     /// The open transactions of a node.
     pub(crate) fn of(node: Node) -> OpenTransactions {
-        OpenTransactions::led(move |led| node.leads_in(led.namespace, led.epoch))
+        let clock = node.clock().clone();
+        OpenTransactions::led(clock, move |led| node.leads_in(led.namespace, led.epoch))
     }
 
     /// The open transactions under leaders of which `is_led` tells.
-    fn led(is_led: impl Fn(Led) -> bool + Send + Sync + 'static) -> OpenTransactions {
+    fn led(clock: AgreedClock, is_led: impl Fn(Led) -> bool + Send + Sync + 'static) -> OpenTransactions {
         OpenTransactions(Arc::new_cyclic(|shared: &Weak<Shared>| {
             let shared = Weak::clone(shared);
             let sweep = move || {
@@ -200,6 +202,7 @@ impl OpenTransactions {
                 open: Mutex::default(),
                 memory: Arc::new(Memory::new(sweep)),
                 is_led: Box::new(is_led),
+                clock,
                 swept_at: Mutex::default(),
             }
         }))
@@ -218,9 +221,9 @@ impl OpenTransactions {
         let held = Held::new(Arc::clone(&figures), Arc::clone(&waits), Arc::clone(&self.0.memory));
         let open = Arc::new(Open {
             id: HEXLOWER.encode(&bytes),
-            about: About::new(&bytes, caller, ttl),
+            about: About::new(&bytes, caller, self.0.clock.now_ms(), ttl),
             of,
-            ends_at: Instant::now() + ttl,
+            ends_at: Mutex::new(Instant::now() + ttl),
             is_closing: AtomicBool::new(false),
             in_flight: tokio::sync::Mutex::default(),
             staged: Arc::new(tokio::sync::Mutex::new(held)),
@@ -229,9 +232,7 @@ impl OpenTransactions {
             waits,
         });
         self.insert(&open)?;
-        let (shared, id) = (Arc::downgrade(&self.0), open.id.clone());
-        let end = tokio::spawn(end_after(ttl, shared, id)).abort_handle();
-        *open.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+        self.end_after(&open, ttl);
         Ok(open)
     }
 
@@ -322,18 +323,6 @@ impl OpenTransactions {
     }
 }
 
-/// Waits, and ends a transaction; one whose commit may take effect stays for a while, for a repeat.
-async fn end_after(ttl: Duration, shared: Weak<Shared>, id: String) {
-    sleep(ttl).await;
-    let find = || shared.upgrade().and_then(|shared| shared.open().by_id.get(&id).cloned());
-    if find().is_some_and(|open| open.is_closing()) {
-        sleep(CLOSING_STAYS).await;
-    }
-    if let Some(shared) = shared.upgrade() {
-        shared.open().remove(&id);
-    }
-}
-
 /// The error for a transaction that is not open.
 #[cold]
 pub(crate) fn lost(id: &str) -> CallError {
@@ -346,8 +335,7 @@ pub(crate) fn lost(id: &str) -> CallError {
 }
 
 impl About {
-    fn new(id: &[u8], caller: &str, ttl: Duration) -> About {
-        let begun_at_ms = now_ms();
+    fn new(id: &[u8], caller: &str, begun_at_ms: u64, ttl: Duration) -> About {
         let digest = ring::digest::digest(&ring::digest::SHA256, id);
         let expires_at_ms = begun_at_ms + ttl.as_millis() as u64;
         let name = format!("{begun_at_ms:011x}-{}", HEXLOWER.encode(&digest.as_ref()[..NAME_BYTES]));
@@ -368,13 +356,17 @@ impl Open {
         }
     }
 
+    fn ends_at(&self) -> MutexGuard<'_, Instant> {
+        self.ends_at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn is_there(&self) -> bool {
-        self.ends_at > Instant::now() || self.is_closing()
+        *self.ends_at() > Instant::now() || self.is_closing()
     }
 
     /// Time for which it is still open.
     pub(crate) fn time_left(&self) -> Duration {
-        self.ends_at.saturating_duration_since(Instant::now())
+        self.ends_at().saturating_duration_since(Instant::now())
     }
 
     /// True if a commit has begun, and may take effect.
@@ -432,12 +424,14 @@ impl OpenTransactions {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::sleep;
+
     use super::*;
 
     /// Transactions whose leaderships never end.
     impl Default for OpenTransactions {
         fn default() -> OpenTransactions {
-            OpenTransactions::led(|_| true)
+            OpenTransactions::led(AgreedClock::default(), |_| true)
         }
     }
 
@@ -485,7 +479,8 @@ mod tests {
     async fn those_that_nobody_leads_any_more_make_room_at_the_limit() {
         let epoch = Arc::new(std::sync::atomic::AtomicU64::new(1));
         let led = Arc::clone(&epoch);
-        let all = OpenTransactions::led(move |of| of.epoch == led.load(Ordering::Relaxed));
+        let is_led = move |of: Led| of.epoch == led.load(Ordering::Relaxed);
+        let all = OpenTransactions::led(AgreedClock::default(), is_led);
         let begin = || all.begin(LED, Duration::from_secs(50), "ann");
         let first = begin().unwrap().id.clone();
         (1..OF_CALLER_MAX).for_each(|_| drop(begin().unwrap()));

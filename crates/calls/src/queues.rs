@@ -12,7 +12,6 @@ use crate::error::CallError;
 use crate::hot::AT_MS_EXAMPLE;
 use crate::permit::Permit;
 use crate::settings::{QueueSettings, QueueSettingsPatch};
-use crate::time::now_ms;
 use crate::value::{PageSize, cut_page, given, page_size};
 
 /// A queue, its settings and its figures.
@@ -127,10 +126,12 @@ pub struct Redriving {
 }
 
 impl Queue {
-    pub(crate) fn new(namespace: &str, queue: &QueueView) -> Queue {
+    /// A queue of the call's namespace, as it is now.
+    fn new(permit: &Permit<'_>, queue: &QueueView) -> Queue {
+        let now_ms = permit.node().clock().now_ms();
         Queue {
             name: queue.name.clone(),
-            namespace: namespace.to_owned(),
+            namespace: permit.namespace_name().to_owned(),
             settings: QueueSettings::from(&queue.settings),
             counts: Counts::from(&queue.counters),
             blocked_by: BlockedBy::of(queue),
@@ -140,7 +141,7 @@ impl Queue {
             redriving: queue
                 .redriving
                 .map(|redriving| Redriving { left: redriving.left, per_second: redriving.per_second }),
-            oldest_ready_age_ms: queue.oldest_ready_at_us.map(|at_us| now_ms().saturating_sub(at_us / 1_000)),
+            oldest_ready_age_ms: queue.oldest_ready_at_us.map(|at_us| now_ms.saturating_sub(at_us / 1_000)),
         }
     }
 }
@@ -244,7 +245,7 @@ impl Unary for List {
         let mut queues = permit.node().queues(namespace, prefix, after, size + 1).await?;
         let next = cut_page(&mut queues, size, |queue| &queue.name);
         queues.retain(|queue| permit.may_queue(Right::Observe, &queue.name));
-        let queues = queues.iter().map(|queue| Queue::new(permit.namespace_name(), queue)).collect();
+        let queues = queues.iter().map(|queue| Queue::new(permit, queue)).collect();
         Ok(Queues { queues, next }.into())
     }
 }
@@ -261,7 +262,7 @@ impl Unary for Show {
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Queue>, CallError> {
         let queue = permit.node().queue(permit.namespace_id()?, permit.name()).await?;
-        Ok(Queue::new(permit.namespace_name(), &queue).into())
+        Ok(Queue::new(permit, &queue).into())
     }
 }
 
@@ -308,7 +309,7 @@ async fn set_allowed(permit: &Permit<'_>, patch: QueuePatch, create: bool) -> Re
 async fn set(permit: &Permit<'_>, patch: QueuePatch, create: bool) -> Result<Done<Queue>, CallError> {
     let set = permit.node().queue_set(permit.namespace_id()?, permit.name(), patch, create);
     let (queue, created) = set.await?;
-    Ok(Done::made(Queue::new(permit.namespace_name(), &queue), created))
+    Ok(Done::made(Queue::new(permit, &queue), created))
 }
 
 /// A queue to pause or to resume.

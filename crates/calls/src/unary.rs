@@ -14,7 +14,7 @@ use crate::permit::Permit;
 use crate::{
     attachments, bulk, changes, cluster, cluster_limits, consumers, dead, documents, finalize, flows, groups,
     health, keys, limits, locks, membership, messages, namespaces, policy, queue_defaults, queues, results,
-    schedules, status, tokens, transactions,
+    schedules, status, test_time, tokens, transactions,
 };
 
 macro_rules! unary {

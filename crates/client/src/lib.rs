@@ -133,7 +133,7 @@ pub use transactions::{
 pub use transport::Download;
 pub use types::{
     Backoff, BackoffKind, Counts, ErrorBody, FilesUse, KeyUse, Keys, Namespace, OnExpire, OrderingRetry,
-    Overflow, Placement, Queue, QueueChange, QueueSettings, QuotaChange, Quotas, Redriving, Totals,
+    Overflow, Placement, Queue, QueueChange, QueueSettings, QuotaChange, Quotas, Redriving, TestTime, Totals,
 };
 pub use work::{Work, WorkError};
 pub use worker::{Job, Summary, Worker, WorkerEvent, WorkerOptions, WorkerTransport};

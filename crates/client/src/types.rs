@@ -302,6 +302,15 @@ pub struct QuotaChange {
     pub bytes: Option<u64>,
 }
 
+/// Time of a server that runs with `sluice serve --test`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TestTime {
+    /// The time, in milliseconds since the Unix epoch.
+    pub now_ms: u64,
+    /// Time by which tests have moved it altogether, in milliseconds.
+    pub ahead_ms: u64,
+}
+
 /// Root keys of a server, with the files that are encrypted under each.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Keys {

@@ -3,6 +3,8 @@
 
 use crate::wire::{Put, Reader};
 
+/// Time by which a timer fires late at most, in microseconds; it never fires early.
+pub const TIMER_LATE_US_MAX: u64 = 1_000;
 /// Longest name of a namespace, queue or consumer, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
 /// Longest ordering, fair, limit or unique key, and longest correlation id, in bytes.

@@ -60,6 +60,8 @@ pub struct Options {
     pub low_water_bytes: u64,
     /// Accepts a wall clock more than a year ahead of the log.
     pub accept_clock_jump: bool,
+    /// Lets callers move the time, for tests: see [`crate::MovableTime`]. Only with data in memory.
+    pub movable_time: bool,
     /// Encryption at rest.
     pub encryption: Encryption,
     /// Source of new root keys; `None`: they cannot be replaced.

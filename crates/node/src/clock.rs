@@ -124,6 +124,11 @@ impl LogClock {
         *self = LogClock::follow(clock, now_us);
     }
 
+    /// Moves the time forward at once, by this many microseconds, and for good: it is not slewed back.
+    pub fn skip(&mut self, by_us: u64) {
+        self.now_us = self.now_us.saturating_add(by_us);
+    }
+
     /// Lets the time be slewed towards this wall-clock time, in microseconds since the Unix epoch.
     pub fn aim(&mut self, wall_us: u64) {
         self.drift_us = wall_us as i64 - self.now_us as i64;
@@ -218,6 +223,18 @@ mod tests {
         let (now, alarm) = log.now(&clock);
         assert_eq!(alarm, None);
         assert_eq!(now, 110 * SECOND + 5_000, "half a millisecond a second");
+    }
+
+    #[test]
+    fn a_skip_is_for_good() {
+        let clock = hands(100 * SECOND);
+        let mut log = LogClock::start(&clock, 0, false).unwrap();
+        log.skip(3_600 * SECOND);
+        for seconds in [0, 10, 10_000] {
+            clock.monotonic.set(seconds * SECOND);
+            clock.wall.set((100 + seconds) * SECOND);
+            assert_eq!(log.now(&clock), ((3_700 + seconds) * SECOND, None));
+        }
     }
 
     #[test]

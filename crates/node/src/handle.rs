@@ -68,6 +68,8 @@ pub(crate) struct Inner {
     pub(crate) system: Arc<Notify>,
     /// Limits of the settings.
     pub(crate) own_limits: Limits,
+    /// Time by which tests have moved the time, in microseconds; `None`: nobody may move it.
+    pub(crate) movable_time: Option<Mutex<u64>>,
     pub(crate) threads: Threads,
     pub(crate) tickets: AtomicU64,
     pub(crate) stopping: AtomicBool,

@@ -107,6 +107,7 @@ mod tests {
             reserve_bytes: 0,
             low_water_bytes: 0,
             accept_clock_jump: false,
+            movable_time: false,
             encryption: Default::default(),
             key_source: None,
         })

@@ -12,10 +12,10 @@
 //!   `in_force` the limits.
 //! - `handle` the handle itself. What it can be asked: `messages`, `queues`, `reads`, `results`, `events`,
 //!   `consumer`, `locks`, `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`,
-//!   `bulk_calls`, `metrics`, `leaders`, [`backup`], [`keys`]. `across` transactions over several namespaces,
-//!   within the bounds of `driving`, and `holding` for backups. `asks` what nodes of a cluster ask each
-//!   other, `following` the namespaces of its shards, `spreading` their leaders, [`steering`] their members,
-//!   `raising` the behaviour version, `configuring` the limits.
+//!   `bulk_calls`, `metrics`, `leaders`, `movable_time`, [`backup`], [`keys`]. `across` transactions over
+//!   several namespaces, within the bounds of `driving`, and `holding` for backups. `asks` what nodes of a
+//!   cluster ask each other, `following` the namespaces of its shards, `spreading` their leaders,
+//!   [`steering`] their members, `raising` the behaviour version, `configuring` the limits.
 //! - `start` from files to a running node; `recovery` of one whose cluster is lost. `random` numbers.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -55,6 +55,7 @@ mod log_limiter;
 pub mod mailbox;
 mod messages;
 mod metrics;
+mod movable_time;
 mod namespaces;
 mod opening;
 mod pace;
@@ -92,6 +93,7 @@ pub use document_indexes::IndexedDocuments;
 pub use handle::Node;
 pub use held_upload::HeldUpload;
 pub use log_limiter::LogLimiter;
+pub use movable_time::{AHEAD_MS_MAX, MovableTime};
 pub use pending::{Receiving, Sending, Settling};
 pub use recovery::{Recovery, ShardEnd};
 pub use schedules::{NEXT_MAX as SCHEDULE_NEXT_MAX, Schedule};

@@ -142,6 +142,7 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         limits: starting.limits,
         system: starting.system,
         own_limits: options.limits.clone(),
+        movable_time: crate::movable_time::of(&options),
         tickets: AtomicU64::new(0),
         stopping: AtomicBool::new(false),
         failure,
@@ -581,6 +582,7 @@ fn check(options: &Options) -> Result<(), StartError> {
             options.shards
         )));
     }
+    crate::movable_time::check(options)?;
     options.limits.check().map_err(|error| StartError::Refused(error.to_string()))
 }
 

@@ -11,6 +11,7 @@ import { Namespaces } from "./gen/sluice/v1/namespaces_pb.js";
 import { Queues } from "./gen/sluice/v1/queues_pb.js";
 import { Schedules } from "./gen/sluice/v1/schedules_pb.js";
 import { Sessions } from "./gen/sluice/v1/session_pb.js";
+import { Testing } from "./gen/sluice/v1/testing_pb.js";
 import { Transactions } from "./gen/sluice/v1/transactions_pb.js";
 
 /** The generated clients: every call of `proto/sluice/v1`, with its fields as they are there. */
@@ -27,6 +28,7 @@ export interface Calls {
   readonly queues: ConnectClient<typeof Queues>;
   readonly schedules: ConnectClient<typeof Schedules>;
   readonly sessions: ConnectClient<typeof Sessions>;
+  readonly testing: ConnectClient<typeof Testing>;
   readonly transactions: ConnectClient<typeof Transactions>;
 }
 
@@ -45,6 +47,7 @@ export function calls(transport: Transport): Calls {
     queues: createClient(Queues, transport),
     schedules: createClient(Schedules, transport),
     sessions: createClient(Sessions, transport),
+    testing: createClient(Testing, transport),
     transactions: createClient(Transactions, transport),
   };
 }

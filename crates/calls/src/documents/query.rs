@@ -30,7 +30,6 @@ use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::payload::JsonObject;
 use crate::permit::Permit;
-use crate::time::now_ms;
 use crate::value::{PageSize, given, page_size};
 
 /// Most values to sort by.
@@ -108,7 +107,8 @@ impl Sort {
 }
 
 impl Query {
-    fn plan(&self) -> Read<Plan> {
+    /// The plan of a call that is made at this time, in milliseconds since the Unix epoch.
+    fn plan(&self, now_ms: u64) -> Read<Plan> {
         let filter = self.r#where.as_ref().map(|text| Filter::parse(&text.0)).transpose();
         let filter = filter.map_err(|error| {
             Box::new(Fault { field: error.at, ..*Fault::invalid(error.reason) }).inside("where")
@@ -123,7 +123,7 @@ impl Query {
             filter,
             sort: sort.iter().enumerate().map(each).collect::<Read<_>>()?,
             has_contents: self.content.unwrap_or(true),
-            now_ms: now_ms(),
+            now_ms,
         })
     }
 }
@@ -133,7 +133,7 @@ impl Unary for Query {
     const BODY: Body = Body::Optional;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Found>, CallError> {
-        let plan = Arc::new(self.plan()?);
+        let plan = Arc::new(self.plan(permit.node().clock().now_ms())?);
         let place = given(self.after.as_deref()).map(|text| Place::read(text, &plan)).transpose();
         let place = place.map_err(|fault| fault.inside("after"))?;
         let prefix = self.prefix.as_deref().unwrap_or_default();
@@ -304,7 +304,7 @@ pub(crate) mod tests {
         }
         let caller = caller("role = 'observer'\nkeys = ['b/*']");
         let permit = server.permit(Operation::DocumentQuery, "").as_caller(&caller);
-        let plan = Arc::new(Query::default().plan().unwrap());
+        let plan = Arc::new(Query::default().plan(0).unwrap());
         let most = Most { documents: 150, bytes: usize::MAX, passed: 10 };
         let (mut read, mut calls, mut hidden, mut after) = (Vec::new(), 0, 0, None);
         loop {
@@ -334,7 +334,7 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn a_place_that_others_must_not_see_is_sealed() {
-        let plan = query("{}", &[], 1).plan().unwrap();
+        let plan = query("{}", &[], 1).plan(0).unwrap();
         let place = Place::Hidden("secret/1".to_owned());
         let text = place.text(&plan).unwrap();
         assert_eq!(Place::read(&text, &plan).unwrap(), place);
@@ -344,7 +344,7 @@ pub(crate) mod tests {
         for wrong in [&text[1..], "", "!", &forged] {
             assert_eq!(Place::read(wrong, &plan).unwrap_err().code, "invalid_argument", "{wrong}");
         }
-        let sorted = query("{}", &[("/n", false)], 1).plan().unwrap();
+        let sorted = query("{}", &[("/n", false)], 1).plan(0).unwrap();
         assert!(Place::read(&text, &sorted).unwrap_err().reason.contains("another sort"));
     }
 }

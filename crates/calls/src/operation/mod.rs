@@ -297,6 +297,14 @@ operations! {
     /// What was written before keeps its key until it is compacted.
     KeysRotate "keys_rotate" in "server": Server Admin Server [Local]
         Post V1 ["admin" / "keys" / "rotate"] => keys::Rotate;
+    /// Show the time of a server for tests.
+    /// no_test_server on any other.
+    TestTimeShow "test_time_show" in "tests": Server Observe Server [Local]
+        Get V1 ["test" / "time"] "Testing/GetTime" => test_time::Show;
+    /// Move the time of a server for tests forward.
+    /// Answers when everything that is due by then is done. no_test_server on any other.
+    TestTimeAdvance "test_time_advance" in "tests": Server Admin Server [Local]
+        Post V1 ["test" / "time"] "Testing/Advance" => test_time::Advance;
     /// Liveness of the process.
     Health "health" in "server": Server Open Server [Public Always Local]
         Get Root ["healthz"] by Special Health;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use sluice_calls::near::distance;
 
 use super::flags::SettingFlags;
-use super::table::{Config, SETTINGS};
+use super::table::{Config, SETTINGS, Setting};
+use super::test_server;
 
 /// The file that is read if no file is named and this one exists.
 const DEFAULT_FILE: &str = "sluice.toml";
@@ -53,6 +54,8 @@ pub(crate) struct Sources {
     pub(crate) file: Option<PathBuf>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) flags: SettingFlags,
+    /// True for a server for tests: it has other defaults, and what is set around it is meant for others.
+    pub(crate) is_test: bool,
 }
 
 impl Sources {
@@ -60,7 +63,19 @@ impl Sources {
     pub(crate) fn of_process(file: Option<PathBuf>, flags: SettingFlags) -> Sources {
         let text = |s: std::ffi::OsString| s.to_string_lossy().into_owned();
         let env = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
-        Sources { file, env: env.filter(|(name, _)| name.starts_with("SLUICE_")).collect(), flags }
+        let env = env.filter(|(name, _)| name.starts_with("SLUICE_")).collect();
+        Sources { file, env, flags, is_test: false }
+    }
+
+    /// The sources of a server for tests: flags, and a file if one is named.
+    pub(crate) fn of_test(file: Option<PathBuf>, flags: SettingFlags) -> Sources {
+        Sources { file, env: BTreeMap::new(), flags, is_test: true }
+    }
+
+    /// The default of a setting.
+    fn default(&self, setting: &Setting) -> &'static str {
+        let of_test = if self.is_test { test_server::default(setting.key) } else { None };
+        of_test.unwrap_or(setting.default)
     }
 }
 
@@ -72,6 +87,8 @@ pub(crate) struct Loaded {
     pub(crate) shown: Vec<(String, Origin)>,
     /// Possible mistakes that are no errors.
     pub(crate) warnings: Vec<String>,
+    /// True for a server for tests.
+    pub(crate) is_test: bool,
 }
 
 impl Loaded {
@@ -104,7 +121,7 @@ pub(crate) fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         let flag = SETTINGS.iter().find(|s| s.key == *key).map_or_else(String::new, |s| s.flag());
         gathered.texts.insert(key, (text.clone(), Origin::Flag(flag)));
     }
-    gathered.finish()
+    gathered.finish(sources)
 }
 
 #[derive(Default)]
@@ -119,7 +136,7 @@ impl Gathered {
         let (path, from) = match (&sources.file, sources.env.get("SLUICE_CONFIG")) {
             (Some(path), _) => (path.clone(), "--config"),
             (None, Some(path)) => (PathBuf::from(path), "SLUICE_CONFIG"),
-            (None, None) if Path::new(DEFAULT_FILE).exists() => {
+            (None, None) if !sources.is_test && Path::new(DEFAULT_FILE).exists() => {
                 (PathBuf::from(DEFAULT_FILE), "the current directory")
             }
             (None, None) => return,
@@ -179,10 +196,10 @@ impl Gathered {
         }
     }
 
-    fn finish(mut self) -> Result<Loaded, ConfigError> {
+    fn finish(mut self, sources: &Sources) -> Result<Loaded, ConfigError> {
         let mut shown = Vec::new();
         for setting in SETTINGS {
-            let default = || (setting.default.to_owned(), Origin::Default);
+            let default = || (sources.default(setting).to_owned(), Origin::Default);
             let (text, origin) = self.texts.get(setting.key).cloned().unwrap_or_else(default);
             match (setting.normalise)(&text) {
                 Ok(value) => shown.push((value, origin)),
@@ -205,11 +222,18 @@ impl Gathered {
             at.map_or_else(String::new, |at| shown[at].0.clone())
         };
         let config = Config::read(text).map_err(|e| ConfigError(vec![e]))?;
-        let contradictions = config.contradictions();
+        let mut contradictions = config.contradictions();
+        if sources.is_test {
+            let origin = |key: &str| {
+                let at = SETTINGS.iter().position(|s| s.key == key)?;
+                Some(&shown[at].1).filter(|origin| **origin != Origin::Default).map(Origin::to_string)
+            };
+            contradictions.extend(test_server::contradictions(&config, origin));
+        }
         if !contradictions.is_empty() {
             return Err(ConfigError(contradictions));
         }
-        Ok(Loaded { config, shown, warnings: self.warnings })
+        Ok(Loaded { config, shown, warnings: self.warnings, is_test: sources.is_test })
     }
 }
 
@@ -241,7 +265,12 @@ mod tests {
             file: file.map(Path::to_owned),
             env: env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
             flags: SettingFlags { given: flags.iter().map(|(k, v)| (*k, (*v).to_owned())).collect() },
+            is_test: false,
         }
+    }
+
+    fn of_test(flags: &[(&'static str, &str)]) -> Result<Loaded, ConfigError> {
+        load(&Sources { is_test: true, ..sources(None, &[], flags) })
     }
 
     fn written(text: &str) -> (tempfile::TempDir, PathBuf) {
@@ -297,6 +326,32 @@ mod tests {
         assert!(error.contains("/nowhere.toml (from --config): cannot be read"), "{error}");
         let (_dir, path) = written("listen = \n");
         assert!(load(&sources(Some(&path), &[], &[])).unwrap_err().to_string().contains("not valid TOML"));
+    }
+
+    #[test]
+    fn a_server_for_tests_has_defaults_of_its_own() {
+        let loaded = of_test(&[("limits.payload", "2MiB")]).unwrap();
+        let config = &loaded.config;
+        assert!(loaded.is_test && config.memory && config.limit_payload.0 == 2 << 20);
+        assert_eq!((config.listen.as_str(), loaded.origin("memory")), ("127.0.0.1:0", &Origin::Default));
+        let elsewhere = of_test(&[("listen", "127.0.0.1:7071"), ("memory", "true")]).unwrap();
+        assert_eq!(elsewhere.config.listen, "127.0.0.1:7071");
+    }
+
+    #[test]
+    fn a_server_for_tests_has_neither_a_disk_nor_other_nodes() {
+        for (flag, text, told) in [
+            ("data_dir", "d", "data_dir (from flag --data-dir)"),
+            ("durability", "always", "durability (from flag --durability)"),
+            ("key_source", "env:KEY", "key_source (from flag --key-source)"),
+            ("cluster_address", "a:1", "cluster_address (from flag --cluster-address)"),
+            ("memory", "false", "leave out memory = false"),
+            ("tls", "auto", "set tls_dir"),
+        ] {
+            let error = of_test(&[(flag, text)]).unwrap_err().to_string();
+            assert!(error.contains(told) && error.contains("--test"), "{error}");
+        }
+        of_test(&[("tls", "auto"), ("tls_dir", "d")]).unwrap();
     }
 
     #[test]

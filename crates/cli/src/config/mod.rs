@@ -2,7 +2,8 @@
 //!
 //! Map: `table` all settings with default and description, `values` their types, `units` durations and sizes,
 //! `host` names of hosts, `members` nodes of a cluster, `load` reads file, environment and flags, `flags` the
-//! table as command-line flags, `markdown` the table as a page of the documentation.
+//! table as command-line flags, `markdown` the table as a page of the documentation, `test_server` what
+//! differs with `--test`.
 
 mod flags;
 mod host;
@@ -11,6 +12,7 @@ mod markdown;
 mod members;
 mod root_key_source;
 mod table;
+mod test_server;
 mod values;
 
 pub(crate) use flags::SettingFlags;

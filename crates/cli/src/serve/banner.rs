@@ -40,6 +40,7 @@ pub(super) struct Started {
 /// Content of the text.
 struct Banner<'a> {
     config: &'a Config,
+    is_test: bool,
     address: SocketAddr,
     url: String,
     data_dir: PathBuf,
@@ -64,7 +65,8 @@ pub(super) async fn print(
     let config = &loaded.config;
     let url = url(address, security);
     let data_dir = std::path::absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
-    let banner = Banner { config, address, url, data_dir, security, started, found };
+    let is_test = loaded.is_test;
+    let banner = Banner { config, is_test, address, url, data_dir, security, started, found };
     if out.json { out.object(&banner.json()) } else { out.text(&banner.text()) }
 }
 
@@ -78,6 +80,7 @@ impl Banner<'_> {
             "data_dir": (!config.memory).then(|| self.data_dir.display().to_string()),
             "durability": spelled_durability(config),
             "shards": config.shards.0,
+            "test": self.is_test,
             "encryption": started.chosen.as_ref().map(ServerEncryption::json),
             "tls": security.tls.is_some(),
             "names": security.made.as_ref().map(AutoCertificates::names),

@@ -98,6 +98,16 @@ impl JoinArgs {
         Ok(())
     }
 
+    /// Refuses to join a cluster, for a server for tests.
+    pub(super) fn expect_none(&self) -> Result<()> {
+        if self.join.is_none() && self.join_token.is_none() && self.join_token_file.is_none() {
+            return Ok(());
+        }
+        Err(CliError::usage("a server that runs with --test joins no cluster").hint(
+            "Leave out --join and --join-token, or unset SLUICE_JOIN, SLUICE_JOIN_TOKEN and SLUICE_JOIN_TOKEN_FILE.",
+        ))
+    }
+
     fn token(&self) -> Result<String> {
         let missing = || CliError::usage("--join needs --join-token or --join-token-file");
         match (&self.join_token, &self.join_token_file) {

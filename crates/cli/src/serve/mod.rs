@@ -2,7 +2,8 @@
 //!
 //! Map: `banner` the text when it is ready, `logging` the log, `address` the listening address, `open_files`
 //! the limit of open files, `limits` those of the engine, `security` TLS and rights, `auto` the certificates
-//! of `--tls auto`, `names` the names in them, `stopping` signals. As a node of a cluster: `node_file` the
+//! of `--tls auto`, `names` the names in them, `stopping` signals, `starter` the process that has started a
+//! server for tests. As a node of a cluster: `node_file` the
 //! file that makes it one, `init`, `join` and `recover` how it came to be, `pinned` the check of the
 //! cluster's CA, `sealing` the seal of its key, `place` its place, `boot` the boot of the machine, `own_node`
 //! the node as calls see it, `cluster` connections to other nodes, `other_nodes` the way of requests to them,
@@ -30,6 +31,7 @@ pub(crate) mod recover;
 mod renewing;
 mod sealing;
 mod security;
+mod starter;
 mod stopping;
 
 use std::net::SocketAddr;
@@ -70,7 +72,7 @@ const LAST_SYNC: Duration = Duration::from_secs(2);
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sluice serve\n  sluice serve --data-dir /var/lib/sluice --durability interval:1s\n  \
-    sluice serve --memory --listen 127.0.0.1:0\n\n\
+    sluice serve --memory --listen 127.0.0.1:0\n  sluice serve --test\n\n\
     The server prints its address when it is ready. SIGTERM or Ctrl-C: it \
     finishes running requests and exits with 0. A second signal ends it at once, \
     which loses nothing that was acknowledged. `sluice config` shows every setting."
@@ -79,6 +81,12 @@ pub(crate) struct ServeArgs {
     /// Configuration file [default: ./sluice.toml if it is there; env: SLUICE_CONFIG].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Run a server for the tests of a program: everything in memory, a free port of this machine, and time
+    /// that tests move (`POST /v1/test/time`). It prints one line of JSON with its `url` when it is ready,
+    /// and ends with the process that has started it, or when its stdin, if that is a pipe, is closed.
+    /// Neither environment variables nor ./sluice.toml count.
+    #[arg(long)]
+    test: bool,
     #[command(flatten)]
     settings: SettingFlags,
     #[command(flatten)]
@@ -93,8 +101,17 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
     if args.count_allocations {
         set_mode(Mode::Total);
     }
-    let loaded = config::load(&Sources::of_process(args.config, args.settings))
-        .map_err(|e| CliError::usage(e.to_string()))?;
+    let out = if args.test { Out::new(true) } else { out };
+    let sources = if args.test {
+        Sources::of_test(args.config, args.settings)
+    } else {
+        Sources::of_process(args.config, args.settings)
+    };
+    let loaded = config::load(&sources).map_err(|e| CliError::usage(e.to_string()))?;
+    if args.test {
+        args.join.expect_none()?;
+        starter::end_with_it()?;
+    }
     logging::start(&loaded.config);
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
@@ -159,6 +176,7 @@ fn serve_until_stopped(
     let made = security.made.as_ref();
     let cluster = runtime.block_on(async { ClusterNode::start(place, made, config) });
     let mut options = options(config, chosen.as_ref());
+    options.movable_time = loaded.is_test;
     if let (Some(chosen), Some(made), true) = (&chosen, made, cluster.is_some()) {
         options.key_source = Some(Arc::new(SealingSource::begin(chosen, made.folder())));
     }
@@ -285,6 +303,7 @@ fn options(config: &Config, chosen: Option<&ServerEncryption>) -> Options {
         reserve_bytes: config.reserve.0,
         low_water_bytes: config.low_water.0,
         accept_clock_jump: config.accept_clock_jump,
+        movable_time: false,
         encryption: chosen.map(|chosen| chosen.encryption.clone()).unwrap_or_default(),
         key_source: chosen.map(|chosen| Arc::new(chosen.store.clone()) as Arc<dyn KeySource>),
     }

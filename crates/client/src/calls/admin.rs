@@ -10,7 +10,7 @@ use crate::client::{Client, encoded};
 use crate::error::ClientError;
 use crate::retry::Safety;
 use crate::transport::Download;
-use crate::types::{Keys, Namespace, QuotaChange, parse};
+use crate::types::{Keys, Namespace, QuotaChange, TestTime, parse};
 
 impl Client {
     /// The namespaces by name; with `all` also `$sys`, the server's own.
@@ -67,6 +67,19 @@ impl Client {
     /// Status of the server, as `docs/api.md` describes it.
     pub async fn status(&self) -> Result<Value, ClientError> {
         self.get("/v1/status".to_owned()).await
+    }
+
+    /// Time of a server that runs with `sluice serve --test`.
+    pub async fn test_time(&self) -> Result<TestTime, ClientError> {
+        self.get("/v1/test/time".to_owned()).await
+    }
+
+    /// Moves the time of a server that runs with `sluice serve --test` forward, by whole milliseconds.
+    /// Returns when everything that is due by then is done.
+    pub async fn test_time_advance(&self, by: Duration) -> Result<TestTime, ClientError> {
+        let body = json!({ "advance_ms": u64::try_from(by.as_millis()).unwrap_or(u64::MAX) }).to_string();
+        let call = self.call(Method::POST, "/v1/test/time".to_owned(), body);
+        parse(&self.run(call, Safety::Once).await?.body)
     }
 
     /// Root keys of the server, with the files that are encrypted under each.

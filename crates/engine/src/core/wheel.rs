@@ -5,6 +5,7 @@
 //! first non-empty level always holds what comes next. Taking from a bucket of level 0 fires, taking from a
 //! higher one moves the entry down.
 
+use crate::limits::TIMER_LATE_US_MAX;
 use crate::store::list::{Linked, List, PLACE};
 use crate::store::slab::Slab;
 use crate::store::slot::Slot;
@@ -13,7 +14,7 @@ use crate::wire::{HeadPart, Put, Reader};
 const LEVELS: usize = 7;
 const DIGIT_BITS: u32 = 6;
 const BUCKETS: usize = 1 << DIGIT_BITS;
-const TICK_US: u64 = 1_000;
+const TICK_US: u64 = TIMER_LATE_US_MAX;
 /// Cost of the firing of a timer, in moves down.
 pub(crate) const FIRE_COST: usize = 4;
 /// Ticks beyond the year 2109 are one.

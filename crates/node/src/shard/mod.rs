@@ -321,6 +321,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             Request::Forget { ticket } => self.forget_acquiring(ticket),
             Request::Surely(record) => self.owe_record(record),
             Request::Read(read) | Request::ReadStale(read) => self.take_look(read),
+            Request::Advance(advance) => self.take_advance(advance),
             Request::Drain => self.drain(),
             Request::Stop => {
                 self.drain();

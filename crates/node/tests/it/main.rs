@@ -18,6 +18,7 @@ mod keys;
 mod largest;
 mod limits;
 mod locks;
+mod moved_time;
 mod namespaces;
 mod newer;
 mod overload;

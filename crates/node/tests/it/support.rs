@@ -27,6 +27,7 @@ pub fn options(data_dir: Option<&Path>) -> Options {
         reserve_bytes: 1 << 20,
         low_water_bytes: 0,
         accept_clock_jump: false,
+        movable_time: false,
         encryption: Default::default(),
         key_source: None,
     }

@@ -28,6 +28,7 @@ mod serve;
 mod settle;
 mod status;
 mod support;
+mod test_server;
 mod transactional;
 mod txn;
 mod work;

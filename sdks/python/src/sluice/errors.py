@@ -123,7 +123,7 @@ _CLASSES: dict[type[SluiceError], str] = {
         "changes_forgotten wrong_state queue_closed token_exists no_cluster node_exists node_refused"
         " not_in_force not_finalized not_transferred admin_needed limit_in_use upload_offset"
         " upload_incomplete digest_mismatch patch_failed unique_key_taken namespace_exists"
-        " namespace_not_empty idempotency_mismatch"
+        " namespace_not_empty idempotency_mismatch no_test_server"
     ),
     VersionMismatch: "version_mismatch",
     LeaseLost: "lease_lost",

@@ -50,6 +50,7 @@ export const SERVER_CODES = [
   "queue_closed",
   "token_exists",
   "no_cluster",
+  "no_test_server",
   "node_exists",
   "node_refused",
   "not_in_force",

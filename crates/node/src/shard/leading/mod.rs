@@ -4,6 +4,7 @@
 //! callers of its last leadership whose records are not decided yet. On one node each shard leads from its
 //! first step to its end.
 
+mod advances;
 mod answering;
 pub mod begin;
 mod consumers;
@@ -29,6 +30,7 @@ use crate::clock::Clock;
 use crate::plant::{self, Plant};
 use crate::shard::channel::DetachedBy;
 use crate::shard::lock_watches::LockWatches;
+use advances::Advances;
 use consumers::Consumers;
 use feeds::Feeds;
 use lock_waits::LockWaits;
@@ -62,6 +64,8 @@ pub(super) struct Leading {
     changes: watch::Sender<u64>,
     /// Firings of schedules that are in flight.
     schedules: Schedules,
+    /// Moves of the time that tests have asked for.
+    advances: Advances,
     /// Names of queues, for deliveries and events.
     names: BTreeMap<QueueId, Arc<str>>,
     /// Queue and name of the last delivery of the record that is being applied.
@@ -85,6 +89,7 @@ impl Leading {
             feeds: Feeds::new(events),
             changes: watch::Sender::new(0),
             schedules: Schedules::default(),
+            advances: Advances::default(),
             names: BTreeMap::new(),
             handed_name: None,
             queues_removed: false,
@@ -99,7 +104,7 @@ impl Leading {
     /// |---|---|
     /// | a command, or a consumer to be attached, whose record is in flight | `outcome_unknown` |
     /// | a wait for a lock | `outcome_unknown` |
-    /// | a receive, and a wait for a result | `shutting_down` |
+    /// | a receive, a wait for a result, and a move of the time | `shutting_down` |
     /// | the reader of an attached consumer's channel | [`DetachedBy::ShardEnded`] |
     /// | a reader of events | [`super::feed::Heard::Ended`] |
     /// | a wait for a change of a document, and a watcher of a lock | it looks again |
@@ -128,6 +133,7 @@ impl Leading {
         // Who waits for a change of the former one hears that there will be none.
         self.changes = watch::Sender::new(0);
         self.schedules = Schedules::default();
+        self.advances.end();
     }
 
     /// Number of waiting pulls.
@@ -229,6 +235,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.serve_woken();
         let worked = self.hold_damaged();
         self.propose_owed();
+        self.answer_advances();
         self.propose_batch() || worked
     }
 

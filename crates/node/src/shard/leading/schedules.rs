@@ -8,7 +8,7 @@ use sluice_engine::command::{Command, ScheduleFire};
 
 use super::proposals::Pending;
 use crate::clock::Clock;
-use crate::schedule::{Firing, ScheduleSpec, firings};
+use crate::schedule::{Firing, Missed, ScheduleSpec, firings};
 use crate::shard::Shard;
 use crate::shard::store::Store;
 
@@ -27,6 +27,11 @@ pub(super) struct Schedules {
 }
 
 impl Schedules {
+    /// True while a firing is in flight.
+    pub(super) fn is_firing(&self) -> bool {
+        !self.firing.is_empty()
+    }
+
     /// Notes that a firing was applied.
     pub(super) fn done(&mut self, number: u64) {
         self.firing.remove(&number);
@@ -98,6 +103,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 return vec![Firing { instant_us, send: false, next_at_us: 0 }];
             }
         };
+        let missed = if self.leading.advances.has_passed(instant_us) { Missed::All } else { missed };
         let mut catching_up = self.leading.schedules.catching_up.remove(&number);
         let found = firings(&plan, missed, instant_us, self.now_us, &mut catching_up);
         if catching_up {

@@ -26,6 +26,7 @@ impl Letter for Request {
                 | Request::Forget { .. }
                 | Request::Read(_)
                 | Request::ReadStale(_)
+                | Request::Advance(_)
                 | Request::Drain
                 | Request::Stop => 0,
             }
@@ -46,7 +47,8 @@ impl Letter for Request {
             | Request::Acquire(_)
             | Request::Watch(_)
             | Request::Read(_)
-            | Request::ReadStale(_) => false,
+            | Request::ReadStale(_)
+            | Request::Advance(_) => false,
         }
     }
 
@@ -67,6 +69,9 @@ impl Letter for Request {
                 let _ = watch.reply.send(Err(why.clone()));
             }
             Request::Read(read) | Request::ReadStale(read) => (read.0)(Err(why.clone())),
+            Request::Advance(advance) => {
+                let _ = advance.reply.send(Err(why.clone()));
+            }
             Request::Surely(_)
             | Request::Cancel { .. }
             | Request::Forget { .. }

@@ -1,6 +1,7 @@
 //! Requests to a shard, and their answers.
 
 mod acquiring;
+mod advance;
 mod answer;
 mod attach;
 mod letters;
@@ -14,6 +15,7 @@ use sluice_engine::command::Command;
 use sluice_journal::Batch;
 
 pub use acquiring::{Acquiring, Granted};
+pub use advance::Advance;
 pub use answer::{Answer, Completion, Operations};
 pub(crate) use answer::{of_done, unexpected};
 pub use attach::Attaching;
@@ -60,6 +62,8 @@ pub enum Request {
     Read(Read),
     /// Read the state between two batches as it is on this node, which may be behind.
     ReadStale(Read),
+    /// Move the time of the log forward. Only to a shard without other replicas.
+    Advance(Advance),
     /// End waiting pulls empty, and let later ones not wait.
     Drain,
     /// Finish records in flight, sync, and end the thread.
@@ -98,6 +102,7 @@ impl Request {
             | Request::Cancel { .. }
             | Request::Forget { .. }
             | Request::Surely(_)
+            | Request::Advance(_)
             | Request::Drain
             | Request::Stop => Proof::None,
         }

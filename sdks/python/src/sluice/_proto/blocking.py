@@ -130,6 +130,11 @@ class Schedules(Blocking[services.Schedules]):
     Trigger = blocking(services.Schedules.Trigger)
 
 
+class Testing(Blocking[services.Testing]):
+    GetTime = blocking(services.Testing.GetTime)
+    Advance = blocking(services.Testing.Advance)
+
+
 class Transactions(Blocking[services.Transactions]):
     Commit = blocking(services.Transactions.Commit)
     Begin = blocking(services.Transactions.Begin)
@@ -159,4 +164,5 @@ class Stubs:
         self.namespaces = Namespaces(portal, lambda aio: aio.stubs.namespaces)
         self.queues = Queues(portal, lambda aio: aio.stubs.queues)
         self.schedules = Schedules(portal, lambda aio: aio.stubs.schedules)
+        self.testing = Testing(portal, lambda aio: aio.stubs.testing)
         self.transactions = Transactions(portal, lambda aio: aio.stubs.transactions)

@@ -19,6 +19,7 @@ from . import (
     queues_pb2,
     schedules_pb2,
     session_pb2,
+    testing_pb2,
     transactions_pb2,
 )
 
@@ -115,6 +116,8 @@ SCHEDULES_PAUSE = Method("/sluice.v1.Schedules/Pause", schedules_pb2.ScheduleReq
 SCHEDULES_RESUME = Method("/sluice.v1.Schedules/Resume", schedules_pb2.ScheduleRequest, schedules_pb2.Schedule)
 SCHEDULES_TRIGGER = Method("/sluice.v1.Schedules/Trigger", schedules_pb2.ScheduleRequest, schedules_pb2.TriggerResponse)
 SESSIONS_SESSION = Method("/sluice.v1.Sessions/Session", session_pb2.ClientFrame, session_pb2.ServerFrame)
+TESTING_GET_TIME = Method("/sluice.v1.Testing/GetTime", testing_pb2.GetTestTimeRequest, testing_pb2.TestTime)
+TESTING_ADVANCE = Method("/sluice.v1.Testing/Advance", testing_pb2.AdvanceTestTimeRequest, testing_pb2.TestTime)
 TRANSACTIONS_COMMIT = Method("/sluice.v1.Transactions/Commit", transactions_pb2.CommitTransactionRequest, transactions_pb2.CommitTransactionResponse)
 TRANSACTIONS_BEGIN = Method("/sluice.v1.Transactions/Begin", transactions_pb2.BeginTransactionRequest, transactions_pb2.BeginTransactionResponse)
 TRANSACTIONS_STAGE = Method("/sluice.v1.Transactions/Stage", transactions_pb2.StageTransactionRequest, transactions_pb2.StageTransactionResponse)
@@ -598,6 +601,18 @@ class Schedules(Service):
         return await self._rpc.unary(SCHEDULES_TRIGGER, request, timeout=timeout, safe=safe)
 
 
+class Testing(Service):
+    async def GetTime(
+        self, request: testing_pb2.GetTestTimeRequest, *, timeout: float | None = None, safe: bool = False
+    ) -> testing_pb2.TestTime:
+        return await self._rpc.unary(TESTING_GET_TIME, request, timeout=timeout, safe=safe)
+
+    async def Advance(
+        self, request: testing_pb2.AdvanceTestTimeRequest, *, timeout: float | None = None, safe: bool = False
+    ) -> testing_pb2.TestTime:
+        return await self._rpc.unary(TESTING_ADVANCE, request, timeout=timeout, safe=safe)
+
+
 class Transactions(Service):
     async def Commit(
         self, request: transactions_pb2.CommitTransactionRequest, *, timeout: float | None = None, safe: bool = False
@@ -670,4 +685,5 @@ class Stubs:
         self.namespaces = Namespaces(rpc)
         self.queues = Queues(rpc)
         self.schedules = Schedules(rpc)
+        self.testing = Testing(rpc)
         self.transactions = Transactions(rpc)

@@ -37,6 +37,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     ("access", "Who may do what, and who has done what"),
     ("cluster", "The machines that hold the data together"),
     ("server", "The server itself"),
+    ("tests", "The time of a server that runs with `sluice serve --test`"),
 ];
 
 /// Describes a call that carries messages or receipts.
