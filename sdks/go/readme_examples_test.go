@@ -178,8 +178,16 @@ func TestSignUpSendsAMail(t *testing.T) {
 
 	recorder.AssertSent(t, "emails", sluicetest.Contains("ann"))
 	recorder.AssertNotSent(t, "alarms")
+
+	// A message with a delay of a day: no test sleeps.
+	server.Advance(t, 24*time.Hour)
+	reminders, err := client.Receive(t.Context(), "reminders")
+	if err != nil || len(reminders) != 1 {
+		t.Fatalf("%d reminders: %v", len(reminders), err)
+	}
 }
 
 func signUp(ctx context.Context, client *sluice.Client, name string) {
 	_, _ = client.Send(ctx, "emails", []byte("welcome, "+name))
+	_, _ = client.Send(ctx, "reminders", []byte("still there, "+name+"?"), sluice.WithDelay(24*time.Hour))
 }

@@ -5,12 +5,14 @@
 //	recorder := sluicetest.NewRecorder()
 //	client := server.Client(t, recorder.Option())
 //	...
+//	server.Advance(t, 24*time.Hour)
 //	recorder.AssertSent(t, "emails", sluicetest.Payload("hello"))
 package sluicetest
 
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -19,15 +21,24 @@ import (
 	"time"
 
 	"github.com/sluice/sluice-go"
+	"github.com/sluice/sluice-go/sluicepb"
 )
 
 // startWithin is the time that a server has to be ready.
 const startWithin = 30 * time.Second
 
+// advice is what to do where there is no binary.
+const advice = "set SLUICE_BIN to the path of sluice, or put sluice into PATH"
+
+// callWithin is the time that a move of the server's time may take.
+const callWithin = 60 * time.Second
+
 // Server is a server that runs for a test.
 type Server struct {
 	// URL is its address, as sluice.WithServers takes it.
 	URL string
+	// time is what moves its time.
+	time sluicepb.TestingClient
 }
 
 // Option changes how a server is started.
@@ -40,17 +51,54 @@ func Args(args ...string) Option {
 	return func(s *settings) { s.args = append(s.args, args...) }
 }
 
-// Start starts a server that keeps everything in memory, on a free port, and ends it when the test ends. Its
-// binary is that of SLUICE_BIN, or `sluice` in PATH. Without one the test is skipped, or fails if CI is set.
+// Start starts a server for a test, which keeps everything in memory, on a free port, and ends it when the
+// test ends; if the test is killed it ends by itself. Its binary is that of SLUICE_BIN, or `sluice` in PATH.
+// Without one the test is skipped, or fails if CI is set.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
-	s := &settings{args: []string{"serve", "--json", "--memory", "--listen=127.0.0.1:0", "--log-level=warn"}}
+	s := &settings{args: []string{"serve", "--test"}}
 	for _, opt := range opts {
 		opt(s)
 	}
 	command := exec.Command(Binary(t), s.args...)
 	command.Env = environment()
-	return &Server{URL: run(t, command)}
+	server := &Server{URL: run(t, command)}
+	server.time = sluicepb.NewTestingClient(server.Client(t).Conn())
+	return server
+}
+
+// Advance moves the time of the server forward, and returns it. Whatever is due by then is done when it
+// returns: delays, leases and times to live are over, and schedules have fired for each time in between.
+func (s *Server) Advance(t testing.TB, by time.Duration) time.Time {
+	t.Helper()
+	if by < 0 {
+		t.Fatalf("sluicetest: the time moves forward only, not by %v", by)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), callWithin)
+	defer cancel()
+	ms := uint64(by.Milliseconds())
+	return timeOf(t, func() (*sluicepb.TestTime, error) {
+		return s.time.Advance(ctx, &sluicepb.AdvanceTestTimeRequest{AdvanceMs: &ms})
+	})
+}
+
+// Now is the time of the server.
+func (s *Server) Now(t testing.TB) time.Time {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), callWithin)
+	defer cancel()
+	return timeOf(t, func() (*sluicepb.TestTime, error) {
+		return s.time.GetTime(ctx, &sluicepb.GetTestTimeRequest{})
+	})
+}
+
+func timeOf(t testing.TB, ask func() (*sluicepb.TestTime, error)) time.Time {
+	t.Helper()
+	now, err := ask()
+	if err != nil {
+		t.Fatalf("sluicetest: %v", err)
+	}
+	return time.UnixMilli(int64(now.GetNowMs()))
 }
 
 // Client makes a client of the server, which is closed when the test ends. Environment variables do not
@@ -78,9 +126,9 @@ func Binary(t testing.TB) string {
 	case err == nil:
 		return path
 	case os.Getenv("CI") != "" || os.Getenv("SLUICE_BIN") != "":
-		t.Fatalf("sluicetest: there is no server: %v", err)
+		t.Fatalf("sluicetest: there is no server: %s: %v", advice, err)
 	default:
-		t.Skipf("sluicetest: there is no server: set SLUICE_BIN, or put sluice into PATH: %v", err)
+		t.Skipf("sluicetest: there is no server: %s: %v", advice, err)
 	}
 	return ""
 }
@@ -91,6 +139,10 @@ func run(t testing.TB, command *exec.Cmd) string {
 	var log bytes.Buffer
 	command.Stderr = &log
 	out, err := command.StdoutPipe()
+	if err == nil {
+		// A server for tests ends when the other side of its stdin is closed, as it is when the test is killed.
+		_, err = command.StdinPipe()
+	}
 	if err == nil {
 		err = command.Start()
 	}

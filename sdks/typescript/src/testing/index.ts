@@ -4,4 +4,4 @@
  * @packageDocumentation
  */
 export { Recorder, type Expected, type RecordedMessage } from "./recorder.js";
-export { startServer, TestServer, type TestServerOptions } from "./server.js";
+export { startServer, TestServer, type Advance, type TestServerOptions } from "./server.js";

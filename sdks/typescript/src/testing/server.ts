@@ -1,9 +1,11 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { createInterface } from "node:readline";
 import { Client } from "../client.js";
 import { SluiceError } from "../core/errors.js";
+import type { TestTime } from "../gen/sluice/v1/testing_pb.js";
 import type { ClientOptions } from "../options.js";
 
 /** The options of a server for tests. */
@@ -16,22 +18,58 @@ export interface TestServerOptions {
   args?: readonly string[];
 }
 
+/** A time by which a server for tests is moved; the parts are added up. */
+export interface Advance {
+  days?: number;
+  hours?: number;
+  minutes?: number;
+  seconds?: number;
+  milliseconds?: number;
+}
+
+/** What a server says when it is ready. */
+interface Ready {
+  url: string;
+  /** Files to reach it with, if it has made them. */
+  credentials?: { ca: string; cert: string; key: string } | null;
+}
+
 /** Time after which a server that was told to stop is killed. */
 const STOP_WITHIN_MS = 5_000;
 
-/** A server that keeps everything in memory, for tests. */
+/** A server for tests: it keeps everything in memory, and `advance` moves its time. */
 export class TestServer implements AsyncDisposable {
   /** Its address, for `servers` of a client. */
   readonly url: string;
   readonly #process: ChildProcess;
   readonly #clients: Client[] = [];
   readonly #kill: () => void;
+  /** The client that moves the time. */
+  readonly #mover: Client;
 
   /** @internal */
-  constructor(url: string, process: ChildProcess, kill: () => void) {
-    this.url = url;
+  constructor(ready: Ready, process: ChildProcess, kill: () => void) {
+    this.url = ready.url;
     this.#process = process;
     this.#kill = kill;
+    const made = ready.credentials;
+    const tls = made
+      ? { ca: readFileSync(made.ca), cert: readFileSync(made.cert), key: readFileSync(made.key) }
+      : undefined;
+    this.#mover = this.client({ tls });
+  }
+
+  /**
+   * Moves the time of the server forward, and returns it. Whatever is due by then is done when this returns:
+   * delays, leases and times to live are over, and schedules have fired for each time in between.
+   */
+  async advance(by: Advance): Promise<Date> {
+    return dateOf(await this.#mover.calls.testing.advance({ advanceMs: BigInt(milliseconds(by)) }));
+  }
+
+  /** The time of the server. */
+  async now(): Promise<Date> {
+    return dateOf(await this.#mover.calls.testing.getTime({}));
   }
 
   /** A client of this server, which is closed with it. */
@@ -58,8 +96,21 @@ export class TestServer implements AsyncDisposable {
   }
 }
 
+function milliseconds(by: Advance): number {
+  const { days = 0, hours = 0, minutes = 0, seconds = 0, milliseconds = 0 } = by;
+  const sum = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000 + milliseconds;
+  if (!(sum >= 0 && Number.isFinite(sum))) {
+    throw new RangeError(`the time moves forward only, not by ${sum} ms`);
+  }
+  return Math.floor(sum);
+}
+
+function dateOf(time: TestTime): Date {
+  return new Date(Number(time.nowMs));
+}
+
 /**
- * Starts a server that keeps everything in memory.
+ * Starts a server that keeps everything in memory, and whose time a test can move.
  *
  * @example
  * let server: TestServer;
@@ -69,13 +120,13 @@ export class TestServer implements AsyncDisposable {
 export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
   const bin = options.bin ?? (process.env.SLUICE_BIN || "sluice");
   const listen = options.listen ?? (process.env.SLUICE_TEST_LISTEN || "127.0.0.1:0");
-  const args = ["serve", "--memory", "--json", "--listen", listen, ...(options.args ?? [])];
-  // Neither settings of this shell nor a configuration file of this folder are meant for it.
-  const child = spawn(bin, args, { cwd: tmpdir(), env: ownEnvironment(), stdio: ["ignore", "pipe", "pipe"] });
+  const args = ["serve", "--test", "--listen", listen, ...(options.args ?? [])];
+  // Its stdin is a pipe, with whose end it ends: also when this process is killed.
+  const child = spawn(bin, args, { cwd: tmpdir(), env: ownEnvironment(), stdio: ["pipe", "pipe", "pipe"] });
   const kill = (): void => void child.kill("SIGKILL");
   process.once("exit", kill);
   try {
-    return new TestServer(await addressOf(child, bin), child, kill);
+    return new TestServer(await readyOf(child, bin), child, kill);
   } catch (error) {
     process.off("exit", kill);
     kill();
@@ -88,7 +139,7 @@ function ownEnvironment(): NodeJS.ProcessEnv {
 }
 
 /** Waits for the line with which the server tells that it is ready. */
-async function addressOf(child: ChildProcess, bin: string): Promise<string> {
+async function readyOf(child: ChildProcess, bin: string): Promise<Ready> {
   let log = "";
   child.stderr?.on("data", (text) => (log = `${log}${text}`.slice(-4_096)));
   const failed = new Promise<never>((_, reject) => {
@@ -98,7 +149,7 @@ async function addressOf(child: ChildProcess, bin: string): Promise<string> {
   failed.catch(() => undefined);
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
   const [line] = (await Promise.race([once(lines, "line"), failed])) as [string];
-  return (JSON.parse(line) as { url: string }).url;
+  return JSON.parse(line) as Ready;
 }
 
 function cannotStart(bin: string, reason: string, cause?: Error): SluiceError {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator
 
@@ -9,7 +10,7 @@ import pytest
 
 from .._blocking.client import Client
 from .._proto import namespaces_pb2
-from .server import Server, find_binary
+from .server import NO_BINARY, Server, find_binary
 
 
 @pytest.fixture(scope="session")
@@ -20,9 +21,13 @@ def sluice_server_args() -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def sluice_server(sluice_server_args: tuple[str, ...]) -> Iterator[Server]:
-    """A server in memory, on a free port, for all tests; they are skipped where there is no binary."""
+    """A server for all tests, in memory and on a free port, whose time ``advance`` moves.
+
+    Where there is no binary the tests are skipped; with ``CI`` set in the environment they fail.
+    """
     if find_binary() is None:
-        pytest.skip("there is no server: set SLUICE_BIN, or put `sluice` on the PATH")
+        end = pytest.fail if os.environ.get("CI") else pytest.skip
+        end(NO_BINARY)
     with Server(*sluice_server_args) as server:
         yield server
 

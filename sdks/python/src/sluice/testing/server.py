@@ -5,13 +5,22 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import ssl
 import subprocess
 import tempfile
+import urllib.error
+import urllib.request
 from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
 from types import TracebackType
 from typing import Any
 
+from ..errors import error_of
+
 START_WITHIN = 30
+CALL_WITHIN = 60
+#: What to do where there is no binary.
+NO_BINARY = "there is no sluice binary: set SLUICE_BIN to its path, or put `sluice` on the PATH"
 
 
 def find_binary() -> str | None:
@@ -30,10 +39,15 @@ class _Process:
     def __init__(self, arguments: Sequence[str], binary: str | None) -> None:
         found = binary or find_binary()
         if found is None:
-            raise FileNotFoundError("there is no binary: set SLUICE_BIN, or put `sluice` on the PATH")
+            raise FileNotFoundError(NO_BINARY)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `stop`)
+        # A server for tests ends when this process ends, and with it the pipe.
         self.process = subprocess.Popen(
-            [found, *arguments, "--json"], stdout=subprocess.PIPE, stderr=self._log, env=_clean_env()
+            [found, *arguments, "--json"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=_clean_env(),
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
@@ -57,8 +71,9 @@ class _Process:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
         self._log.close()
 
     def __exit__(
@@ -68,13 +83,63 @@ class _Process:
 
 
 class Server(_Process):
-    """A server, in memory and on a free port unless the arguments say otherwise."""
+    """A server for tests: in memory, on a free port, and its time is moved by :meth:`advance`."""
 
     def __init__(self, *arguments: str, binary: str | None = None, listen: str = "127.0.0.1:0") -> None:
-        """``arguments``: further ones of ``sluice serve``; with a ``--data-dir`` it is not in memory."""
-        memory = [] if any(one.startswith("--data-dir") for one in arguments) else ["--memory"]
-        super().__init__(["serve", *memory, f"--listen={listen}", *arguments], binary)
+        """``arguments``: further ones of ``sluice serve``; with a ``--data-dir`` it is an ordinary server."""
+        test = [] if any(one.startswith("--data-dir") for one in arguments) else ["--test"]
+        super().__init__(["serve", *test, f"--listen={listen}", *arguments], binary)
         self.url: str = self.ready["url"]
+
+    def advance(
+        self,
+        by: timedelta = timedelta(),
+        *,
+        days: float = 0,
+        hours: float = 0,
+        minutes: float = 0,
+        seconds: float = 0,
+        milliseconds: float = 0,
+    ) -> datetime:
+        """Moves the time of the server forward, and returns it.
+
+        Whatever is due by then is done when this returns: delays, leases and times to live are over, and
+        schedules have fired for each time in between.
+        """
+        units = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds)
+        by_ms = (by + units) // timedelta(milliseconds=1)
+        if by_ms < 0:
+            raise ValueError(f"the time moves forward only, not by {by + units}")
+        return self._time({"advance_ms": by_ms})
+
+    def now(self) -> datetime:
+        """The time of the server, in UTC."""
+        return self._time(None)
+
+    def _time(self, body: dict[str, int] | None) -> datetime:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            f"{self.url}/v1/test/time", data, {"Content-Type": "application/json"}
+        )
+        direct = urllib.request.ProxyHandler({})
+        opener = urllib.request.build_opener(direct, urllib.request.HTTPSHandler(context=self._tls()))
+        try:
+            with opener.open(request, timeout=CALL_WITHIN) as answer:
+                now_ms: int = json.load(answer)["now_ms"]
+        except urllib.error.HTTPError as refused:
+            with refused:
+                error = json.load(refused)["error"]
+            raise error_of(error["code"], error["message"], error["details"]) from None
+        return datetime.fromtimestamp(now_ms / 1000, timezone.utc)
+
+    def _tls(self) -> ssl.SSLContext | None:
+        """What to reach it with, if it has made its own certificates."""
+        made = self.ready["credentials"]
+        if made is None:
+            return None
+        context = ssl.create_default_context(cafile=made["ca"])
+        context.load_cert_chain(made["cert"], made["key"])
+        return context
 
     def __enter__(self) -> Server:
         return self
@@ -87,7 +152,7 @@ class Cluster:
         """``folder``: for data and certificates. ``port``: of the first node; 0: free ones."""
         found = binary or find_binary()
         if found is None:
-            raise FileNotFoundError("there is no binary: set SLUICE_BIN, or put `sluice` on the PATH")
+            raise FileNotFoundError(NO_BINARY)
         make = [found, "cluster", "dev", f"--dir={folder}", f"--port={port}", "--no-start", "--json"]
         run = subprocess.run(make, env=_clean_env(), capture_output=True, text=True)
         if run.returncode:
