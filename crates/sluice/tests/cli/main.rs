@@ -7,6 +7,7 @@ mod backup;
 mod change;
 mod check;
 mod config;
+mod conformance;
 mod context;
 mod dead;
 mod doc;
