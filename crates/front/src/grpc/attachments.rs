@@ -5,7 +5,6 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -16,23 +15,22 @@ use sluice_calls::attachments::reading::{self, AttachmentPart, Wanted};
 use sluice_calls::documents::Written;
 use sluice_calls::{Asker, CallError, CallName, Fault, Operation, Permit};
 use sluice_engine::limits::UPLOAD_CHUNK_BYTES_MAX;
-use sluice_proto::framing::{Deframer, frame_before, frame_with};
+use sluice_proto::framing::{frame_before, frame_with};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
 use super::by::{By, authorization, target};
 use super::call::{Request, unwritten};
 use super::de::from_rows;
+use super::messages::Messages;
 use super::rows::{Rows, read_rows};
 use super::schema::MessageType;
 use super::ser;
 use super::status::{GRPC, failure, refusal, success, success_with};
-use super::wire::{INVALID, Raw, begin_bytes, put_number};
+use super::wire::{Raw, begin_bytes, put_number};
 use crate::net::arrived::Arrived;
-use crate::net::body::{Body, Inbound, next_data};
+use crate::net::body::{Body, Inbound};
 use crate::net::memory::answers::Share;
 use crate::net::memory::bodies::{BodyBudget, no_room};
-use crate::net::passing::Passable;
 
 /// Length of a message without its content: conditions, and names of some hundred bytes.
 const FIELDS_BYTES_MAX: usize = 16 << 10;
@@ -49,7 +47,9 @@ pub(super) async fn upload(
 ) -> Result<Response<Body>, CallError> {
     let Arrived { context, in_flight, head, .. } = arrived;
     let path = head.uri.path();
-    let mut messages = Messages::of(body, context.options.body_timeout, &context.upload_budget)?;
+    let _memory = ChunkMemory::of(&context.upload_budget)?;
+    let bytes_max = UPLOAD_CHUNK_BYTES_MAX + FIELDS_BYTES_MAX;
+    let mut messages = Messages::of(body, bytes_max, context.options.body_timeout);
     let first = messages.next().await?.ok_or_else(|| {
         CallError::new("incomplete_body", "no message came: the first one tells which attachment it is")
     })?;
@@ -91,7 +91,7 @@ pub(super) async fn upload(
 async fn fill(
     attaching: &mut Attaching<'_>,
     first: &[u8],
-    messages: &mut Messages<'_>,
+    messages: &mut Messages,
     input: &'static MessageType,
 ) -> Result<(), CallError> {
     if !first.is_empty() {
@@ -119,53 +119,19 @@ fn take_content<'b>(input: &MessageType, rows: &mut Rows<'b>) -> &'b [u8] {
     if let Some(Raw::Bytes(content)) = content { content } else { &[] }
 }
 
-/// The messages of an upload, of which one is in memory.
-struct Messages<'b> {
-    body: Inbound,
-    deframer: Deframer,
-    timeout: Duration,
-    budget: &'b BodyBudget,
-}
+/// The memory of a chunk, of the budget of uploads.
+struct ChunkMemory<'b>(&'b BodyBudget);
 
-impl<'b> Messages<'b> {
-    /// Takes the memory of a chunk from the budget.
-    fn of(body: Inbound, timeout: Duration, budget: &'b BodyBudget) -> Result<Messages<'b>, CallError> {
-        let deframer = Deframer::new(UPLOAD_CHUNK_BYTES_MAX + FIELDS_BYTES_MAX);
-        let messages = Messages { body, deframer, timeout, budget };
-        if budget.take(UPLOAD_CHUNK_BYTES_MAX) { Ok(messages) } else { Err(no_room().into()) }
-    }
-
-    /// The next message; `None`: there are no more.
-    async fn next(&mut self) -> Result<Option<Bytes>, CallError> {
-        let started = Instant::now();
-        loop {
-            let message = self.deframer.next();
-            if let Some(message) = message.map_err(|error| Fault::new(INVALID, error.to_string()))? {
-                return Ok(Some(message));
-            }
-            let so_far = (started, self.deframer.pending());
-            match next_data(&mut self.body, so_far, self.timeout).await? {
-                Some(data) => self.deframer.push(data),
-                None if self.deframer.pending() == 0 => return Ok(None),
-                None => return Err(CallError::new("incomplete_body", "the body ends within a message")),
-            }
-        }
-    }
-
-    /// The whole body, of which nothing but this message was used.
-    fn again(&mut self, first: &[u8]) -> Passable<'_> {
-        let mut begun = Vec::new();
-        frame_with(&mut begun, |out| out.extend_from_slice(first));
-        let rest = self.deframer.take_rest();
-        begun.extend_from_slice(&rest);
-        self.deframer.push(rest);
-        Passable::begun(begun.into(), &mut self.body)
+impl<'b> ChunkMemory<'b> {
+    fn of(budget: &'b BodyBudget) -> Result<ChunkMemory<'b>, CallError> {
+        let memory = ChunkMemory(budget);
+        if budget.take(UPLOAD_CHUNK_BYTES_MAX) { Ok(memory) } else { Err(no_room().into()) }
     }
 }
 
-impl Drop for Messages<'_> {
+impl Drop for ChunkMemory<'_> {
     fn drop(&mut self) {
-        self.budget.give_back(UPLOAD_CHUNK_BYTES_MAX);
+        self.0.give_back(UPLOAD_CHUNK_BYTES_MAX);
     }
 }
 

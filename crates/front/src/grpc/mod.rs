@@ -6,7 +6,8 @@
 //! (`schema`, `wire`, `rows`). The calls that carry messages and receipts have the decoders that HTTP has for
 //! them, which read a message as a `source`; `answers` writes what they give. `watching` are calls that
 //! answer with a stream, whose events come from their JSON (`from_json`); `attachments` streams of bytes, in
-//! and out; a `session` moves messages fast. `by` is who calls, `status` tells how a call ended.
+//! and out; a `session` moves messages fast. `messages` are those of a client that streams, `streaming` is an
+//! answer in pieces. `by` is who calls, `status` tells how a call ended.
 //!
 //! Fault model: as that of the HTTP API.
 
@@ -19,6 +20,7 @@ mod de;
 mod from_json;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod messages;
 mod methods;
 mod rows;
 mod schema;
@@ -26,6 +28,7 @@ mod ser;
 mod session;
 mod source;
 mod status;
+mod streaming;
 #[cfg(test)]
 mod tests;
 mod unary;

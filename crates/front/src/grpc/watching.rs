@@ -1,14 +1,8 @@
 //! Streams of events and of changes: as over HTTP, each event as a message of the contract.
 
-use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
-use http::header::CONTENT_TYPE;
 use http::response::Response;
-use http_body::Frame;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sluice_calls::documents::watch::{Wanted as WantedDocuments, Watch as OfDocuments};
@@ -16,13 +10,12 @@ use sluice_calls::events::{EventPosition, Gap, Told, Wanted};
 use sluice_calls::locks::watch::{Wanted as WantedLock, Watch as OfLock};
 use sluice_calls::{CallError, Fault, Permit};
 use sluice_proto::framing::frame_with;
-use tokio::sync::mpsc;
 
 use super::de::from_rows;
 use super::from_json;
 use super::rows::Rows;
 use super::schema::MessageType;
-use super::status::{GRPC, failure, success};
+use super::streaming::{Why, streamed};
 use crate::changes;
 use crate::events::{Form, open, write_gap, write_told};
 use crate::json::{Object, object};
@@ -87,38 +80,6 @@ where
     let form = Frames { output, why: Arc::clone(&why) };
     let pieces = changes::open(context, share, source, form).await?;
     Ok(streamed(pieces, why))
-}
-
-fn streamed(pieces: mpsc::Receiver<io::Result<Bytes>>, why: Why) -> Response<Body> {
-    let mut response = Response::new(Body::other(Watched { pieces, why: Some(why) }));
-    response.headers_mut().insert(CONTENT_TYPE, GRPC);
-    response
-}
-
-/// Error that ended a stream; unset while it runs, and when the server stops.
-type Why = Arc<OnceLock<CallError>>;
-
-/// The answer: frames, and how it ended.
-struct Watched {
-    pieces: mpsc::Receiver<io::Result<Bytes>>,
-    /// The error for the trailers; `None` once they are sent.
-    why: Option<Why>,
-}
-
-impl http_body::Body for Watched {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        waker: &mut Context<'_>,
-    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        if let Some(piece) = ready!(self.pieces.poll_recv(waker)) {
-            return Poll::Ready(Some(piece.map(Frame::data)));
-        }
-        let trailers = self.why.take().map(|why| why.get().map_or_else(success, failure));
-        Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(trailers))))
-    }
 }
 
 /// One frame for each event.
