@@ -562,4 +562,6 @@ fn grpc(corpus: &Corpus) {
     for (which, message) in [(0u8, send.encode_to_vec()), (2, settle.encode_to_vec())] {
         corpus.write("grpc_frames", &format!("call-{which:02}"), &[&[1, which], &message[..]].concat());
     }
+    // A host, and the symbol that is asked for.
+    corpus.write("grpc_frames", "reflection", b"\x02\x0a\x01h\x22\x0fsluice.v1.Locks");
 }

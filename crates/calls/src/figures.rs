@@ -15,9 +15,9 @@ use crate::permit::Permit;
 use crate::server::Calls;
 
 impl Calls {
-    /// True when requests are served.
+    /// True while requests are served: not once the server stops, nor after a journal has failed.
     pub fn ready(&self) -> bool {
-        self.node().ready()
+        !self.is_stopping() && self.node().ready()
     }
 }
 

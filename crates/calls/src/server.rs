@@ -159,6 +159,11 @@ impl Calls {
         self.open_transactions.end_all();
     }
 
+    /// True once the server stops.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
+    }
+
     /// Resolves when the server stops.
     pub async fn stopping(&self) {
         // Never an error: the sender is here.

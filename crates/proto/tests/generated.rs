@@ -1,4 +1,4 @@
-//! What is committed as generated is what `proto/` gives. `SLUICE_WRITE_PROTO=1 cargo test -p sluice-proto`
+//! What is committed as generated is what `proto/` and `standard/` give. `SLUICE_WRITE_PROTO=1 cargo test -p sluice-proto`
 //! writes it anew.
 
 #![allow(clippy::unwrap_used)]
@@ -20,19 +20,25 @@ const FRAMES: &[&str] = &[
     "sluice/v1/transactions.proto",
 ];
 
-fn compile() -> (FileDescriptorSet, FileDescriptorSet) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proto");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("sluice/v1"))
-        .unwrap()
-        .map(|file| Path::new("sluice/v1").join(file.unwrap().file_name()))
-        .collect();
+/// Compiles the files of these folders, with their comments.
+fn compile(root: &str, folders: &[&str]) -> FileDescriptorSet {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(root);
+    let files_in = |folder: &&str| -> Vec<PathBuf> {
+        let files = std::fs::read_dir(root.join(folder)).unwrap();
+        files.map(|file| Path::new(folder).join(file.unwrap().file_name())).collect()
+    };
+    let mut files: Vec<PathBuf> = folders.iter().flat_map(files_in).collect();
     files.sort();
-    let mut compiler = protox::Compiler::new([root]).unwrap();
+    let mut compiler = protox::Compiler::new([&root]).unwrap();
     compiler.include_imports(true).include_source_info(true).open_files(files).unwrap();
-    let documented = compiler.file_descriptor_set();
+    compiler.file_descriptor_set()
+}
+
+/// The descriptors without comments.
+fn plain(documented: &FileDescriptorSet) -> Vec<u8> {
     let mut plain = documented.clone();
     plain.file.iter_mut().for_each(|file| file.source_code_info = None);
-    (documented, plain)
+    plain.encode_to_vec()
 }
 
 /// Fields that most messages do not have and that take much room: each message is as large as all of its
@@ -67,16 +73,22 @@ fn code(mut set: FileDescriptorSet) -> String {
 #[test]
 fn what_is_generated_is_up_to_date() {
     let generated = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/generated");
-    let (documented, plain) = compile();
+    let package = compile("../../proto", &["sluice/v1"]);
+    let standard = compile("standard", &["grpc/health/v1", "grpc/reflection/v1", "grpc/reflection/v1alpha"]);
     let write = std::env::var_os("SLUICE_WRITE_PROTO").is_some();
-    for (name, content) in
-        [("sluice.v1.rs", code(documented).into_bytes()), ("descriptors.bin", plain.encode_to_vec())]
-    {
+    for (name, content) in [
+        ("descriptors.bin", plain(&package)),
+        ("standard.bin", plain(&standard)),
+        ("sluice.v1.rs", code(package).into_bytes()),
+    ] {
         let path = generated.join(name);
         if write {
             std::fs::write(&path, &content).unwrap();
         }
         let is_same = std::fs::read(&path).is_ok_and(|committed| committed == content);
-        assert!(is_same, "{name} is not what proto/ gives: SLUICE_WRITE_PROTO=1 cargo test -p sluice-proto");
+        assert!(
+            is_same,
+            "{name} is not what the contract gives: SLUICE_WRITE_PROTO=1 cargo test -p sluice-proto"
+        );
     }
 }

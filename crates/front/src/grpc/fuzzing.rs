@@ -14,6 +14,7 @@ use super::rows::read_rows;
 use super::schema::schema;
 use super::session::{Plain, messages_of, source};
 use super::source::MessageSource;
+use super::standard::answer;
 use crate::hot::extend::Extensions;
 use crate::hot::receive::{RECEIVE_MANY_FIELDS, Terms};
 use crate::hot::schedules::Put;
@@ -98,6 +99,13 @@ pub fn call(bytes: &[u8]) {
     }
 }
 
+/// A request to the reflection of what is served.
+pub fn reflection(bytes: &[u8]) {
+    if let Ok(answer) = answer(bytes) {
+        assert!(answer.len() > bytes.len(), "it repeats the request");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,6 +144,7 @@ mod tests {
             random.mutate(&mut bytes);
             frames(&bytes);
             call(&bytes[bytes.len().min(6)..]);
+            reflection(&bytes[bytes.len().min(6)..]);
         }
     }
 }

@@ -9,7 +9,7 @@ use http::response::Response;
 use http::{Method, Request as HttpRequest, Version};
 use sluice_calls::access::{Caller, Peer};
 use sluice_calls::events::{OfNamespace, OfQueue};
-use sluice_calls::operation::{Kind, Special};
+use sluice_calls::operation::{Kind, Special, Trait};
 use sluice_calls::permit::{identify, require_known};
 use sluice_calls::{Asker, CallError, CallName, Fault, Operation, Permit};
 use sluice_proto::framing::{Deframer, PREFIX_BYTES};
@@ -22,7 +22,7 @@ use super::schema::{MessageType, schema};
 use super::status::{refusal, success_with};
 use super::watching::{documents, lock, watch};
 use super::wire::INVALID;
-use super::{attachments, bounds, session};
+use super::{attachments, bounds, session, standard};
 use crate::net::activity::Activity;
 use crate::net::admit::admit;
 use crate::net::arrived::{Arrived, CLOSE, Finished, Made};
@@ -48,7 +48,8 @@ pub(crate) async fn handle(
     request: HttpRequest<Inbound>,
 ) -> Response<Body> {
     let (arrived, body) = Arrived::new(context, &activity, peer, request);
-    let operation = operation_of(arrived.head.uri.path());
+    let path = arrived.head.uri.path();
+    let operation = operation_of(path).or_else(|| standard::find(path).map(standard::Method::operation));
     if !operation.is_some_and(Operation::is_audited) {
         return respond(&arrived, operation, body).await;
     }
@@ -60,16 +61,21 @@ async fn respond(arrived: &Arrived, operation: Option<Operation>, body: Inbound)
     let Arrived { context, peer, in_flight, head, request_id, .. } = arrived;
     let is_http2 = head.version == Version::HTTP_2;
     let mut by = By { peer, caller: Caller::Nobody, target: head.uri.path().to_owned() };
+    let path = head.uri.path();
     let result = match begin(context, head, in_flight, &mut by, operation, is_http2) {
-        Ok(()) if head.uri.path() == session::PATH => Ok(session::open(arrived, body)),
-        Ok(()) => answer(arrived, &mut by, operation, body).await,
+        Ok(()) if path == session::PATH => Ok(session::open(arrived, body)),
+        Ok(()) => match standard::find(path) {
+            // Rare: its future is not to make that of every call larger.
+            Some(method) => Box::pin(standard::answer(arrived, method, body)).await,
+            None => answer(arrived, &mut by, operation, body).await,
+        },
         Err(error) => Err(error),
     };
     let (response, status) = match result {
         Ok(response) => (response, 200),
         Err(error) => {
             let error = context.with_address(error);
-            context.error_log.log(&error, request_id, &head.method, head.uri.path());
+            context.error_log.log(&error, request_id, &head.method, path);
             let status = error.status().as_u16();
             (if is_http2 { refusal(&error) } else { closing(error) }, status)
         }
@@ -101,7 +107,9 @@ fn begin(
         // A session finds out for itself, with each of its frames.
         by.caller = identify(by.peer, operation, authorization, path)?;
         // What exactly is asked stands in the body, which nobody sends who has not said who they are.
-        require_known(by.peer, &by.caller, path)?;
+        if !operation.is(Trait::Public) {
+            require_known(by.peer, &by.caller, path)?;
+        }
     }
     Ok(())
 }
@@ -179,7 +187,7 @@ async fn answer(
 }
 
 /// The one message of a body.
-fn only_message(body: Bytes, bytes_max: usize) -> Result<Bytes, CallError> {
+pub(super) fn only_message(body: Bytes, bytes_max: usize) -> Result<Bytes, CallError> {
     let mut deframer = Deframer::new(bytes_max);
     deframer.push(body);
     let invalid = |reason: String| CallError::from(Fault::new(INVALID, reason));

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sluice_calls::Calls;
 use sluice_calls::time::now_ms;
 use sluice_engine::limits::UPLOAD_CHUNK_BYTES_MAX;
+use tokio::sync::Semaphore;
 
 use super::acts::Acts;
 use super::compression::Compressor;
@@ -16,6 +17,9 @@ use super::memory::bodies::BodyBudget;
 use super::metrics::HttpMetrics;
 use super::options::http2_limits;
 use super::options::{BodyLimits, HttpOptions};
+
+/// Most streams of gRPC's own services (health and reflection), of all clients together.
+pub(crate) const STANDARD_STREAMS_MAX: usize = 256;
 
 /// Shared by all connections of one server.
 #[derive(Debug)]
@@ -33,6 +37,8 @@ pub(crate) struct Context {
     pub(crate) acts: Acts,
     pub(crate) error_log: ErrorLog,
     pub(crate) metrics: HttpMetrics,
+    /// Places of streams of gRPC's own services, for which nobody has to say who they are.
+    pub(crate) standard_streams: Arc<Semaphore>,
     pub(crate) connections: AtomicUsize,
     requests: AtomicUsize,
     request_number: AtomicU64,
@@ -51,6 +57,7 @@ impl Context {
             acts: Acts::new(),
             error_log: ErrorLog::default(),
             metrics: HttpMetrics::new(),
+            standard_streams: Arc::new(Semaphore::new(STANDARD_STREAMS_MAX)),
             connections: AtomicUsize::new(0),
             requests: AtomicUsize::new(0),
             // Time in the high part tells the requests of two starts apart in one log.

@@ -9,5 +9,6 @@ mod lost;
 mod memory;
 mod order;
 mod session;
+mod standard;
 pub(super) mod support;
 mod to_json;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Request};
+use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{SendRequest, handshake};
@@ -85,9 +85,7 @@ impl Client {
         let path = format!("/sluice.v1.{name}");
         let (input, _) = schema().call(&path).unwrap();
         let message = from_json::encode(input, request.to_string().as_bytes()).unwrap();
-        let mut body = Vec::new();
-        frame_with(&mut body, |out| out.extend_from_slice(&message));
-        self.post(&path, body.into()).await
+        self.post(&path, framed(&[&message])).await
     }
 
     /// Makes a call that answers with a stream.
@@ -95,11 +93,13 @@ impl Client {
         let path = format!("/sluice.v1.{name}");
         let (input, output) = schema().call(&path).unwrap();
         let message = from_json::encode(input, request.to_string().as_bytes()).unwrap();
-        let mut body = Vec::new();
-        frame_with(&mut body, |out| out.extend_from_slice(&message));
-        let request = self.request(&path).body(Full::new(body.into())).unwrap();
-        let response = self.connection.send_request(request).await.unwrap();
-        Frames { body: response.into_body(), deframer: Deframer::new(usize::MAX), output }
+        Frames { messages: self.open(&path, framed(&[&message])).await, output }
+    }
+
+    /// Posts these bytes to any path, for a stream of messages.
+    pub(crate) async fn open(&mut self, path: &str, body: Bytes) -> Messages {
+        let request = self.request(path).body(Full::new(body)).unwrap();
+        Messages::of(self.connection.send_request(request).await.unwrap())
     }
 
     fn request(&self, path: &str) -> http::request::Builder {
@@ -152,24 +152,20 @@ impl Client {
 
     /// Posts these bytes as a call.
     pub(crate) async fn post(&mut self, path: &str, body: Bytes) -> Ended {
-        let request = self.request(path).body(Full::new(body)).unwrap();
-        let response = self.connection.send_request(request).await.unwrap();
-        assert_eq!(
-            (response.status().as_u16(), &response.headers()["content-type"]),
-            (200, &"application/grpc".parse().unwrap())
-        );
-        let (head, body) = response.into_parts();
-        let collected = body.collect().await.unwrap();
-        let trailers = collected.trailers().cloned().unwrap_or(head.headers);
+        let (messages, trailers) = self.open(path, body).await.all().await;
         if trailers["grpc-status"] != "0" {
             let text = |name: &str| trailers[name].to_str().unwrap().to_owned();
             return Err((text("sluice-code"), text("grpc-message"), trailers));
         }
-        let mut deframer = Deframer::new(usize::MAX);
-        deframer.push(collected.to_bytes());
-        let message = deframer.next().unwrap().unwrap();
-        Ok(read(schema().call(path).unwrap().1, &message))
+        Ok(read(schema().call(path).unwrap().1, &messages[0]))
     }
+}
+
+/// Messages, each with its prefix.
+pub(crate) fn framed(messages: &[&[u8]]) -> Bytes {
+    let mut out = Vec::new();
+    messages.iter().for_each(|message| frame_with(&mut out, |out| out.extend_from_slice(message)));
+    out.into()
 }
 
 fn read(output: usize, message: &[u8]) -> Value {
@@ -181,22 +177,57 @@ fn read(output: usize, message: &[u8]) -> Value {
 
 /// A stream of answers.
 pub(crate) struct Frames {
-    body: Incoming,
-    deframer: Deframer,
+    messages: Messages,
     output: usize,
 }
 
 impl Frames {
     /// The next message; at the end the trailers.
     pub(crate) async fn next(&mut self) -> Result<Value, HeaderMap> {
+        self.messages.next().await.map(|message| read(self.output, &message))
+    }
+}
+
+/// A stream of messages.
+pub(crate) struct Messages {
+    head: HeaderMap,
+    body: Incoming,
+    deframer: Deframer,
+}
+
+impl Messages {
+    /// The messages of an answer.
+    pub(crate) fn of(response: Response<Incoming>) -> Messages {
+        assert_eq!(
+            (response.status().as_u16(), &response.headers()["content-type"]),
+            (200, &"application/grpc".parse().unwrap())
+        );
+        let (head, body) = response.into_parts();
+        Messages { head: head.headers, body, deframer: Deframer::new(usize::MAX) }
+    }
+
+    /// The next message; at the end the trailers, which are in the head of an answer without messages.
+    pub(crate) async fn next(&mut self) -> Result<Bytes, HeaderMap> {
         loop {
             if let Some(message) = self.deframer.next().unwrap() {
-                return Ok(read(self.output, &message));
+                return Ok(message);
             }
             let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await.unwrap();
-            match frame.unwrap().unwrap().into_data() {
+            let Some(frame) = frame else { return Err(self.head.clone()) };
+            match frame.unwrap().into_data() {
                 Ok(data) => self.deframer.push(data),
                 Err(trailers) => return Err(trailers.into_trailers().unwrap()),
+            }
+        }
+    }
+
+    /// All messages, and the trailers.
+    pub(crate) async fn all(mut self) -> (Vec<Bytes>, HeaderMap) {
+        let mut messages = Vec::new();
+        loop {
+            match self.next().await {
+                Ok(message) => messages.push(message),
+                Err(trailers) => return (messages, trailers),
             }
         }
     }
