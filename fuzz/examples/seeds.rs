@@ -96,7 +96,7 @@ fn moving() -> Vec<Vec<u8>> {
     ];
     let receipts = receipts(&records);
     let settlements = [Settlement::Ack, Settlement::Nack { delay_ms: None }, Settlement::Reject];
-    let item = |(receipt, settlement): (&Receipt, Settlement)| SettleItem { receipt: *receipt, settlement, error: "no", result: None };
+    let item = |(receipt, settlement): (&Receipt, Settlement)| SettleItem { receipt: *receipt, settlement, error: "no", result: None, add_cost: 0 };
     let items: Vec<_> = receipts.iter().zip(settlements).map(item).collect();
     let extended: Vec<_> = receipts.iter().map(|receipt| (*receipt, 60_000)).collect();
     records.push(body(0, &Command::Extend { namespace: NAMESPACE, items: &extended }));

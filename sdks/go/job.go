@@ -32,6 +32,12 @@ func (j *Job) Report(ctx context.Context, progress Progress) error {
 	return j.extend(ctx, Extension{Progress: &progress})
 }
 
+// Spend reports a cost of the work beyond that of the message and of earlier reports: it counts in the rates of
+// the queue's limit.
+func (j *Job) Spend(ctx context.Context, cost uint32) error {
+	return j.extend(ctx, Extension{AddCost: cost})
+}
+
 func (j *Job) extend(ctx context.Context, extension Extension) error {
 	extension.Receipt, extension.Lease = j.Receipt, j.lease
 	return firstError(j.client.Extend(ctx, extension))

@@ -33,7 +33,9 @@ type Message struct {
 	FairKey string
 	// LimitKey counts against the limit per key that the queue follows.
 	LimitKey string
-	Unique   *Unique
+	// Cost counts instead of 1 in the rates of the limit that the queue follows, with each delivery; nil: 1.
+	Cost   *uint32
+	Unique *Unique
 	// TTL, or ExpiresAt, is when the message expires if it still waits.
 	TTL       time.Duration
 	ExpiresAt time.Time
@@ -107,6 +109,7 @@ func (m *Message) proto(headers []Header) *sluicepb.Message {
 		OrderingKey:    m.OrderingKey,
 		FairKey:        m.FairKey,
 		LimitKey:       m.LimitKey,
+		Cost:           m.Cost,
 		Unique:         m.Unique.proto(),
 		TtlMs:          millis(m.TTL),
 		ExpiresAtMs:    millisAt(m.ExpiresAt),
@@ -136,7 +139,7 @@ func (s *Step) groupMessage(headers []Header) *sluicepb.GroupMessage {
 		Queue: s.Queue, Payload: m.Payload, ContentType: m.ContentType, Headers: m.Headers, Tags: m.Tags,
 		Priority: m.Priority, DelayMs: m.DelayMs, DeliverAtMs: m.DeliverAtMs, MaxAttempts: m.MaxAttempts,
 		Backoff: m.Backoff, OrderingKey: m.OrderingKey, FairKey: m.FairKey, LimitKey: m.LimitKey,
-		Unique: m.Unique, TtlMs: m.TtlMs, ExpiresAtMs: m.ExpiresAtMs, ResultTtlMs: m.ResultTtlMs,
+		Cost: m.Cost, Unique: m.Unique, TtlMs: m.TtlMs, ExpiresAtMs: m.ExpiresAtMs, ResultTtlMs: m.ResultTtlMs,
 		CorrelationId: m.CorrelationId, ReplyTo: m.ReplyTo, Hold: m.Hold, DependsOn: m.DependsOn,
 		DependsMode: m.DependsMode, OnParentFailed: m.OnParentFailed, Chain: m.Chain, OnFailure: m.OnFailure,
 	}
@@ -168,7 +171,7 @@ func (s *Step) proto() *sluicepb.Step {
 		Queue: s.Queue, Payload: m.Payload, ContentType: m.ContentType, Headers: m.Headers, Tags: m.Tags,
 		Priority: m.Priority, DelayMs: m.DelayMs, DeliverAtMs: m.DeliverAtMs, MaxAttempts: m.MaxAttempts,
 		Backoff: m.Backoff, OrderingKey: m.OrderingKey, FairKey: m.FairKey, LimitKey: m.LimitKey,
-		TtlMs: m.TtlMs, ExpiresAtMs: m.ExpiresAtMs, ResultTtlMs: m.ResultTtlMs,
+		Cost: m.Cost, TtlMs: m.TtlMs, ExpiresAtMs: m.ExpiresAtMs, ResultTtlMs: m.ResultTtlMs,
 		CorrelationId: m.CorrelationId, ReplyTo: m.ReplyTo, Hold: m.Hold,
 	}
 }

@@ -11,7 +11,7 @@ func messageOf(m *sluicepb.Message) Message {
 	made := Message{
 		Payload: m.Payload, ContentType: m.ContentType, Tags: m.Tags, Priority: m.GetPriority(),
 		Delay: durationOf(m.DelayMs), MaxAttempts: m.GetMaxAttempts(), OrderingKey: m.OrderingKey,
-		FairKey: m.FairKey, LimitKey: m.LimitKey, TTL: durationOf(m.TtlMs),
+		FairKey: m.FairKey, LimitKey: m.LimitKey, Cost: m.Cost, TTL: durationOf(m.TtlMs),
 		ResultTTL: durationOf(m.ResultTtlMs), CorrelationID: m.CorrelationId, ReplyTo: m.ReplyTo,
 		Hold: m.GetHold(),
 	}

@@ -26,18 +26,19 @@ func TestTheTokenGoesWithEachCall(t *testing.T) {
 func TestAllOptionsOfASendAreKept(t *testing.T) {
 	client := sluicetest.Start(t).Client(t)
 	id := send(t, client, "q", "1", sluice.WithFairKey("fair"), sluice.WithLimitKey("limit"),
-		sluice.WithCorrelationID("c1"), sluice.WithReplyTo("replies"), sluice.WithHold(),
+		sluice.WithCost(0), sluice.WithCorrelationID("c1"), sluice.WithReplyTo("replies"), sluice.WithHold(),
 		sluice.WithExpiresAt(time.Now().Add(time.Hour)), sluice.WithMaxAttempts(3),
 		sluice.WithOnFailure(sluice.NewStep("failed", nil)))
 	messages := sluicepb.NewMessagesClient(client.Conn())
 	stored := must(messages.Get(t.Context(), &sluicepb.GetMessageRequest{Id: id}))(t)
 	equal(t, "keys", stored.FairKey+" "+stored.LimitKey+" "+stored.CorrelationId, "fair limit c1")
+	equal(t, "cost", *stored.Cost, 0)
 	equal(t, "state", stored.State, "held")
 	equal(t, "attempts", stored.MaxAttempts, 3)
 	must(messages.Approve(t.Context(), &sluicepb.ChangeRequest{Id: id}))(t)
 	message := receiveOne(t, client, "other", sluice.ReceiveAlso("q"), sluice.ReceiveAs("tester"),
 		sluice.ReceiveLease(time.Minute))
-	errs := must(client.Settle(t.Context(), sluice.AckWith(message.Receipt, []byte("r"), "")))(t)
+	errs := must(client.Settle(t.Context(), sluice.AckWith(message.Receipt, []byte("r"), "").WithCost(5)))(t)
 	check(t, errs[0])
 	reply := receiveOne(t, client, "replies")
 	equal(t, "reply", string(reply.Payload)+" "+reply.CorrelationID, "r c1")

@@ -85,6 +85,11 @@ func WithLimitKey(key string) SendOption {
 	return onMessage(func(m *Message) { m.LimitKey = key })
 }
 
+// WithCost sets what counts instead of 1 in the rates of the limit that the queue follows, with each delivery.
+func WithCost(cost uint32) SendOption {
+	return onMessage(func(m *Message) { m.Cost = &cost })
+}
+
 // WithUnique allows one message with this key at a time.
 func WithUnique(unique Unique) SendOption {
 	return onMessage(func(m *Message) { m.Unique = &unique })

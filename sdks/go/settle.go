@@ -44,6 +44,16 @@ func Reject(receipt, reason string) Settlement {
 	}}
 }
 
+// WithCost is the same end, with a cost of the work beyond that of the message, which counts in the rates of
+// the queue's limit.
+func (s Settlement) WithCost(cost uint32) Settlement {
+	made := sluicepb.Settlement{
+		Receipt: s.proto.Receipt, Outcome: s.proto.Outcome, Error: s.proto.Error, DelayMs: s.proto.DelayMs,
+		Result: s.proto.Result, ResultContentType: s.proto.ResultContentType, AddCost: given(cost),
+	}
+	return Settlement{&made}
+}
+
 // errorTextMax is where the server cuts texts of errors.
 const errorTextMax = 4096
 
@@ -88,6 +98,8 @@ type Extension struct {
 	Checkpoint []byte
 	// Progress is told to those who look; nil: as before.
 	Progress *Progress
+	// AddCost is the cost of the work beyond that of the message and of earlier reports.
+	AddCost uint32
 }
 
 // Progress is how far the work has come.
@@ -112,7 +124,7 @@ func (c *Client) Extend(ctx context.Context, extensions ...Extension) ([]error, 
 }
 
 func (e *Extension) proto() *sluicepb.Extension {
-	made := &sluicepb.Extension{Receipt: e.Receipt, LeaseMs: millis(e.Lease), Checkpoint: e.Checkpoint}
+	made := &sluicepb.Extension{Receipt: e.Receipt, LeaseMs: millis(e.Lease), Checkpoint: e.Checkpoint, AddCost: given(e.AddCost)}
 	if e.Progress != nil {
 		made.Progress = &sluicepb.Report{Percent: &e.Progress.Percent, Note: given(e.Progress.Note)}
 	}

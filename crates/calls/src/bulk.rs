@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sluice_engine::change::Verb;
+use sluice_engine::limit::Cost;
 use sluice_engine::query::State;
 use sluice_engine::{Error, NamespaceId};
 use sluice_node::bulk::{
@@ -12,7 +13,7 @@ use sluice_node::bulk::{
 
 use crate::access::Right;
 use crate::call::{Body, Done, How, Unary};
-use crate::changes::{AtMs, Attempts, DelayMs, Priority, deliver, from_hex, missing_to};
+use crate::changes::{AtMs, Attempts, DelayMs, MessageCost, Priority, deliver, from_hex, missing_to};
 use crate::error::{CallError, ErrorCode};
 use crate::fault::{Fault, Read};
 use crate::hot::AT_MS_EXAMPLE;
@@ -158,6 +159,8 @@ pub struct Start {
     deliver_at_ms: Option<AtMs>,
     /// `change`: attempts before a message becomes a dead letter.
     max_attempts: Option<Attempts>,
+    /// `change`: share of its limit's rates that each delivery of a message takes from then on.
+    cost: Option<MessageCost>,
     /// `change`: all tags that a message has from then on.
     #[schemars(with = "Option<Tags>")]
     tags: Option<Vec<String>>,
@@ -193,13 +196,14 @@ impl Start {
         let sets = self.priority.is_some()
             || deliver.is_some()
             || self.max_attempts.is_some()
+            || self.cost.is_some()
             || self.tags.is_some();
         if self.to.is_some() && verb != Verb::Move {
             return Err(Fault::invalid("only the action move takes it: leave it out").inside("to"));
         }
         if sets && verb != Verb::Change {
             let reason =
-                "priority, delay_ms, deliver_at_ms, max_attempts and tags belong to the action change";
+                "priority, delay_ms, deliver_at_ms, max_attempts, cost and tags belong to the action change";
             return Err(Fault::invalid(reason).inside("action"));
         }
         Ok(match verb {
@@ -208,6 +212,7 @@ impl Start {
                 priority: self.priority.map(|priority| priority.get() as u8),
                 deliver,
                 max_attempts: self.max_attempts.map(|attempts| attempts.get() as u16),
+                cost: self.cost.map(|cost| Cost(cost.get() as u32)),
                 tags: self.tags,
             },
             Verb::Cancel => BulkAction::Cancel,

@@ -10,6 +10,7 @@ use sluice_engine::Error;
 use sluice_engine::change::{Change as EngineChange, ChangeAction, NewFields, Verb};
 use sluice_engine::command::Deliver;
 use sluice_engine::id::MessageId;
+use sluice_engine::limit::{COST_MAX, Cost};
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
 
 use crate::access::Right;
@@ -31,6 +32,7 @@ pub(crate) type DelayMs = Within<0, DELAY_MS_MAX>;
 /// A time, in milliseconds since the Unix epoch.
 pub(crate) type AtMs = Within<0, AT_MS_MAX>;
 /// A number of attempts.
+pub(crate) type MessageCost = Within<0, { COST_MAX as u64 }>;
 pub(crate) type Attempts = Within<1, { ATTEMPTS_MAX as u64 }>;
 
 words! {
@@ -255,6 +257,8 @@ pub struct Change {
     deliver_at_ms: Option<AtMs>,
     /// Attempts before it becomes a dead letter.
     max_attempts: Option<Attempts>,
+    /// Share of its limit's rates that each delivery takes from now on.
+    cost: Option<MessageCost>,
     /// All tags that it has from now on.
     #[schemars(with = "Option<Tags>")]
     tags: Option<Vec<String>>,
@@ -271,6 +275,7 @@ impl Unary for Change {
             priority: self.priority.map(|priority| priority.get() as u8),
             deliver: deliver(self.delay_ms, self.deliver_at_ms)?,
             max_attempts: self.max_attempts.map(|attempts| attempts.get() as u16),
+            cost: self.cost.map(|cost| Cost(cost.get() as u32)),
             tags: tags.as_deref(),
         };
         let id = operable(permit).await?;

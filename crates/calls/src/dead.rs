@@ -387,7 +387,8 @@ mod tests {
                 room: None,
             };
             let receipt = server.node().receive(&receive).await.unwrap()[0].delivery.receipt;
-            let item = SettleItem { receipt, settlement: Settlement::Reject, error, result: None };
+            let item =
+                SettleItem { receipt, settlement: Settlement::Reject, error, result: None, add_cost: 0 };
             server.node().settle(NamespaceId::DEFAULT, &[item]).await.unwrap()[0].clone().unwrap();
         }
     }

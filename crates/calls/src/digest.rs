@@ -8,6 +8,7 @@
 use ring::digest::{Context, SHA256};
 use sluice_engine::command::{Deliver, QueueItem, SendItem};
 use sluice_engine::item::{Chain, DependsOn, Expires, SendOptions, Steps};
+use sluice_engine::limit::Cost;
 use sluice_engine::settings::{Backoff, BackoffKind};
 
 use crate::access::Caller;
@@ -176,6 +177,10 @@ impl Digest {
                 self.word(number);
             }
         }
+        if options.cost != Cost::default() {
+            self.word(13);
+            self.word(options.cost.0.into());
+        }
         if let Some(depends_on) = &options.depends_on {
             self.depends_on(depends_on);
         }
@@ -298,6 +303,8 @@ mod tests {
             optional(SendOptions { ordering_key: b"a", ..SendOptions::default() }),
             optional(SendOptions { fair_key: b"a", ..SendOptions::default() }),
             optional(SendOptions { limit_key: b"a", ..SendOptions::default() }),
+            optional(SendOptions { cost: Cost(0), ..SendOptions::default() }),
+            optional(SendOptions { cost: Cost(5), ..SendOptions::default() }),
             optional(SendOptions { expires: Expires::AfterMs(5), ..SendOptions::default() }),
             optional(SendOptions { expires: Expires::AtUs(5), ..SendOptions::default() }),
             optional(SendOptions { result_ttl_ms: 5, ..SendOptions::default() }),

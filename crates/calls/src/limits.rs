@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sluice_engine::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX, Rate};
+use sluice_engine::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX, Rate, Spent};
 use sluice_engine::query::{LimitKeyView, LimitView};
 
 use crate::call::{Body, Done, How, Unary};
@@ -30,10 +30,10 @@ pub struct Put {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     in_flight_per_key: Option<InFlight>,
-    /// Deliveries of all queues that follow the limit.
+    /// Deliveries of all queues that follow the limit, each counted as its cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<RateSettings>,
-    /// Deliveries of each limit key.
+    /// Deliveries of each limit key, each counted as its cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     rate_per_key: Option<RateSettings>,
 }
@@ -42,18 +42,18 @@ fn settings_example() -> Value {
     json!({"in_flight": 100, "rate_per_key": {"count": 50, "period_ms": 1_000, "burst": 10}})
 }
 
-/// A number of deliveries in a period.
+/// A number of deliveries in a period, or of what they cost together.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Rate")]
 pub struct RateSettings {
-    /// Deliveries in each period.
+    /// Deliveries in each period, each counted as its cost.
     #[schemars(required, range(min = 1))]
     count: Option<RateCount>,
     /// The period, in milliseconds.
     #[schemars(required, range(min = 1))]
     period_ms: Option<Within<0, RATE_PERIOD_MS_MAX>>,
-    /// Deliveries at once after a time without any; default: `count`.
+    /// Deliveries at once after a time without any, each counted as its cost; default: `count`.
     #[schemars(range(min = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
     burst: Option<RateCount>,
@@ -123,6 +123,10 @@ pub struct Limit {
     /// now.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_at_ms: Option<u64>,
+    /// Cost under `rate` that is not made up for yet: the burst is its limit, and what is more is debt;
+    /// absent when nothing is, or there is no such rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spent: Option<u64>,
     /// A page of its keys, when one limit is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     keys: Option<Vec<LimitKey>>,
@@ -150,6 +154,10 @@ pub struct LimitKey {
     /// now.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_at_ms: Option<u64>,
+    /// Cost under `rate_per_key` that is not made up for yet: the burst is its limit, and what is more is
+    /// debt; absent when nothing is, or there is no such rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spent: Option<u64>,
 }
 
 impl Whole for Limit {
@@ -157,7 +165,7 @@ impl Whole for Limit {
     const FIELD: &'static str = "keys";
 
     fn example() -> Value {
-        json!([{"key": "ann", "in_flight": 50, "waiting": 12}])
+        json!([{"key": "ann", "in_flight": 50, "waiting": 12, "spent": 10}])
     }
 }
 
@@ -171,6 +179,7 @@ impl Limit {
             in_flight: limit.in_flight,
             waiting: limit.waiting,
             next_at_ms: next_at_ms(now_ms, limit.next_at_us),
+            spent: spent_now(now_ms, limit.spent),
             keys: None,
             next: None,
         }
@@ -185,6 +194,7 @@ impl LimitKey {
             in_flight: key.in_flight,
             waiting: key.waiting,
             next_at_ms: next_at_ms(now_ms, key.next_at_us),
+            spent: spent_now(now_ms, key.spent),
         }
     }
 }
@@ -193,6 +203,11 @@ impl LimitKey {
 /// happens, the time may have come since.
 fn next_at_ms(now_ms: u64, next_at_us: Option<u64>) -> Option<u64> {
     next_at_us.map(|at_us| at_us.div_ceil(1_000)).filter(|at_ms| *at_ms > now_ms)
+}
+
+/// The cost that is not made up for by now, if that is any.
+fn spent_now(now_ms: u64, spent: Option<Spent>) -> Option<u64> {
+    spent.map(|spent| spent.at(now_ms * 1_000)).filter(|spent| *spent > 0)
 }
 
 /// The limits of a namespace, by name.

@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+use sluice_engine::limit::Cost;
 use sluice_engine::limits::IDEMPOTENCY_KEY_BYTES_MAX;
 
 use crate::fault::{Fault, Read};
@@ -237,6 +238,11 @@ macro_rules! words {
     };
 }
 pub(crate) use words;
+
+/// A cost that is absent when it is the one that nobody has to give.
+pub(crate) fn other_cost(cost: Cost) -> Option<u32> {
+    (cost != Cost::default()).then_some(cost.0)
+}
 
 /// A text that is absent when it is empty.
 pub(crate) fn text(bytes: &[u8]) -> Option<String> {

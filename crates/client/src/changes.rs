@@ -56,6 +56,9 @@ pub struct NewFields {
     /// Number of attempts after which it becomes a dead letter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
+    /// Cost of each delivery from now on under the rates of its queue's limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u32>,
     /// Tags, which replace all that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,

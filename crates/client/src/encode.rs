@@ -51,6 +51,9 @@ pub(crate) fn settle_item(item: &SettleItem<'_>, out: &mut String) {
     out.push_str(item.settle.name());
     out.push('"');
     settle_fields(&item.settle, out);
+    if item.add_cost > 0 {
+        number(",\"add_cost\":", item.add_cost.into(), out);
+    }
     out.push('}');
 }
 
@@ -130,6 +133,9 @@ pub(crate) fn report(receipt: &str, lease: Option<Duration>, report: &Report<'_>
     }
     if let Some(checkpoint) = report.checkpoint {
         octets([",\"checkpoint\":", ",\"checkpoint_base64\":"], checkpoint, &mut out);
+    }
+    if report.add_cost > 0 {
+        number(",\"add_cost\":", report.add_cost.into(), &mut out);
     }
     out.push_str("}]}");
     out
@@ -325,6 +331,7 @@ fn message_options(options: &MessageOptions<'_>, out: &mut String) {
         (",\"ttl_ms\":", options.ttl_ms),
         (",\"expires_at_ms\":", options.expires_at_ms),
         (",\"result_ttl_ms\":", options.result_ttl_ms),
+        (",\"cost\":", options.cost.map(u64::from)),
     ] {
         if let Some(value) = value {
             number(key, value, out);
@@ -439,13 +446,13 @@ mod tests {
     fn results_and_reports_are_written() {
         use crate::message::WorkResult;
         let result = WorkResult { content_type: Some("image/x".into()), bytes: vec![0xff, 0] };
-        let item = SettleItem { receipt: "r".into(), settle: Settle::AckWith(result) };
+        let item = SettleItem { add_cost: 3, ..SettleItem::of("r", Settle::AckWith(result)) };
         let expected = json!({"receipt": "r", "outcome": "ack", "result_base64": "/wA=",
-            "result_content_type": "image/x"});
+            "result_content_type": "image/x", "add_cost": 3});
         assert_eq!(parsed(&settle(&[item])), json!({"items": [expected]}));
-        let told = Report { progress: Some((40, "half")), checkpoint: Some(b"row 2") };
+        let told = Report { progress: Some((40, "half")), checkpoint: Some(b"row 2"), add_cost: 4 };
         let item = json!({"receipt": "r", "lease_ms": 5, "progress": {"percent": 40, "note": "half"},
-            "checkpoint": "row 2"});
+            "checkpoint": "row 2", "add_cost": 4});
         assert_eq!(parsed(&report("r", Some(Duration::from_millis(5)), &told)), json!({"items": [item]}));
     }
 
@@ -482,6 +489,7 @@ mod tests {
                 ordering_key: Some("o".into()),
                 fair_key: Some("f".into()),
                 limit_key: Some("l".into()),
+                cost: Some(0),
                 unique: Some(Unique { key: "u".into(), window_ms: Some(8), ..Unique::default() }),
                 ttl_ms: Some(9),
                 expires_at_ms: Some(10),
@@ -498,7 +506,7 @@ mod tests {
         };
         let expected = json!({"payload": "x", "content_type": "text/plain", "headers": {"a": "1", "b": "\n"},
             "priority": 9, "delay_ms": 5, "deliver_at_ms": 6, "max_attempts": 7,
-            "ordering_key": "o", "fair_key": "f", "limit_key": "l", "unique": {"key": "u", "window_ms": 8},
+            "ordering_key": "o", "fair_key": "f", "limit_key": "l", "cost": 0, "unique": {"key": "u", "window_ms": 8},
             "ttl_ms": 9, "expires_at_ms": 10, "result_ttl_ms": 11, "correlation_id": "c", "reply_to": "r",
             "hold": true, "tags": ["t", "\""], "depends_on": ["#0", "i"], "depends_mode": "any", "on_parent_failed": "hold",
             "chain": [{"queue": "a"}, {"queue": "b", "payload": "own"}], "on_failure": {"queue": "c", "priority": 3}, "backoff": {"kind": "exponential", "base_ms": 1000, "cap_ms": 600_000, "jitter_percent": 10}});
@@ -542,10 +550,11 @@ mod tests {
         let items = [
             SettleItem::ack("r1"),
             SettleItem {
+                add_cost: 0,
                 receipt: "r2".into(),
                 settle: Settle::Nack { error: "no".into(), delay: Some(Duration::from_secs(1)) },
             },
-            SettleItem { receipt: "r3".into(), settle: Settle::Release { delay: None } },
+            SettleItem::of("r3", Settle::Release { delay: None }),
         ];
         let expected = json!({"items": [{"receipt": "r1", "outcome": "ack"},
             {"receipt": "r2", "outcome": "nack", "error": "no", "delay_ms": 1000},

@@ -49,6 +49,9 @@ pub struct Limit {
     /// the rate allows one now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at_ms: Option<u64>,
+    /// Cost under `rate` that is not made up for yet: what is more than its burst is debt; `None`: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<u64>,
     /// A page of its keys; empty in lists of limits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<LimitKey>,
@@ -73,4 +76,8 @@ pub struct LimitKey {
     /// allows one now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at_ms: Option<u64>,
+    /// Cost under `rate_per_key` that is not made up for yet: what is more than its burst is debt; `None`:
+    /// nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<u64>,
 }

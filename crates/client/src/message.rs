@@ -41,6 +41,8 @@ pub struct MessageOptions<'a> {
     pub fair_key: Option<Cow<'a, str>>,
     /// Limit key, against which the queue's limit per key counts.
     pub limit_key: Option<Cow<'a, str>>,
+    /// Cost of each of its deliveries under the rates of its queue's limit, 0 to 10,000,000; `None`: 1.
+    pub cost: Option<u32>,
     /// Unique key: the queue holds at most one message with it.
     pub unique: Option<Unique<'a>>,
     /// Time in milliseconds after which it expires if it still waits; not together with `expires_at_ms`.
@@ -154,6 +156,9 @@ pub struct Report<'a> {
     pub progress: Option<(u8, &'a str)>,
     /// Checkpoint from which the next attempt can continue, at most 256 KiB.
     pub checkpoint: Option<&'a [u8]>,
+    /// Cost of the work beyond that of the message and of earlier reports, which counts against the rates of
+    /// the queue's limit.
+    pub add_cost: u32,
 }
 
 /// The outcome of a delivery.
@@ -201,12 +206,19 @@ pub struct SettleItem<'a> {
     pub receipt: Cow<'a, str>,
     /// Outcome.
     pub settle: Settle,
+    /// Cost of the work beyond that of the message, which counts against the rates of the queue's limit.
+    pub add_cost: u32,
 }
 
 impl<'a> SettleItem<'a> {
     /// An ack of this delivery.
     pub fn ack(receipt: &'a str) -> SettleItem<'a> {
-        SettleItem { receipt: Cow::Borrowed(receipt), settle: Settle::Ack }
+        SettleItem::of(receipt, Settle::Ack)
+    }
+
+    /// This outcome of a delivery, without further cost.
+    pub fn of(receipt: impl Into<Cow<'a, str>>, settle: Settle) -> SettleItem<'a> {
+        SettleItem { receipt: receipt.into(), settle, add_cost: 0 }
     }
 }
 

@@ -68,6 +68,9 @@ pub struct Stored {
     /// Limit key, against which the queue's limit per key counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_key: Option<String>,
+    /// Cost of each of its deliveries under the rates of its queue's limit; `None`: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u32>,
     /// Unique key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unique_key: Option<String>,

@@ -2,6 +2,7 @@
 
 use crate::id::{MessageId, NamespaceId};
 use crate::item::Deliver;
+use crate::limit::Cost;
 use crate::state::State;
 
 /// Most messages of one [`Change`]: it is applied in one step, which must not take long.
@@ -62,6 +63,8 @@ pub struct NewFields<'a> {
     pub max_attempts: Option<u16>,
     /// All its tags.
     pub tags: Option<&'a [&'a str]>,
+    /// Share of its limit's rates that each delivery from now on takes.
+    pub cost: Option<Cost>,
 }
 
 /// The name of a change, without its fields.

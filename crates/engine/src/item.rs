@@ -1,6 +1,7 @@
 //! A message to send: its fields, its optional fields, and the steps that follow it when it is done or fails.
 
 use crate::id::MessageId;
+use crate::limit::Cost;
 use crate::limits::DELAY_MS_MAX;
 pub use crate::limits::KEY_BYTES_MAX;
 use crate::settings::Backoff;
@@ -58,7 +59,7 @@ impl Deliver {
     }
 }
 
-/// The optional fields of one message to send. Empty and 0 mean: not given.
+/// The optional fields of one message to send. Empty and 0 mean: not given; a cost of 0 is one.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SendOptions<'a> {
     /// First in, first out among messages with the same key, and at most one of them in flight.
@@ -67,6 +68,8 @@ pub struct SendOptions<'a> {
     pub fair_key: &'a [u8],
     /// Counts against the queue's limit per key.
     pub limit_key: &'a [u8],
+    /// Share of the rates of the queue's limit that each of its deliveries takes.
+    pub cost: Cost,
     /// At most one message with this key at a time.
     pub unique: Option<Unique<'a>>,
     /// When it ends if it still waits.

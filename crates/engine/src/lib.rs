@@ -73,7 +73,7 @@ pub use transaction::remembered::{decode_outcomes, encode_outcomes};
 
 /// Newest version of the rules by which records apply, and of the formats that go with them. A new log
 /// follows it; another one follows its own version until [`Command::Raise`].
-pub const BEHAVIOUR_VERSION: u16 = 13;
+pub const BEHAVIOUR_VERSION: u16 = 14;
 
 /// Oldest version that a log may follow; an older log is refused.
 ///
@@ -82,4 +82,5 @@ pub const BEHAVIOUR_VERSION: u16 = 13;
 /// | 11 | consumers are attached with their grace period, which a new epoch gives them |
 /// | 12 | snapshots tell the version in force |
 /// | 13 | locks, documents, attachments and transactions |
+/// | 14 | costs of messages, and those that their holders report |
 pub const BEHAVIOUR_OLDEST: u16 = 11;

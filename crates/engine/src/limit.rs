@@ -2,15 +2,21 @@
 //!
 //! Rates follow the generic cell rate algorithm (GCRA, ITU-T I.371): of each rate one time is kept, the
 //! *theoretical arrival time* of the next delivery. A delivery is allowed as long as that time is less than
-//! `burst` intervals ahead.
+//! `burst` intervals ahead, and puts it off by as many intervals as its message costs. What a delivery costs
+//! beyond what is left, and what its holder reports beyond that, is debt: it delays the next delivery, and is
+//! never refused. So a cost that is larger than the burst does not wait for ever.
 
 use crate::limits::DELAY_MS_MAX;
 use crate::wire::{Put, Reader};
 
 /// Most messages in flight that a limit may name.
 pub const IN_FLIGHT_MAX: u32 = 1_000_000_000;
-/// Most deliveries in a period, and largest burst.
-pub const RATE_COUNT_MAX: u32 = 1_000_000;
+/// Most that deliveries of a period may cost together, and largest burst.
+pub const RATE_COUNT_MAX: u32 = 1_000_000_000;
+/// The same before behaviour version 14.
+const RATE_COUNT_MAX_BEFORE: u32 = 1_000_000;
+/// Highest cost of a message, and highest cost of one report.
+pub const COST_MAX: u32 = 10_000_000;
 /// Longest period of a rate, in milliseconds: 31 days.
 pub const RATE_PERIOD_MS_MAX: u64 = 31 * 24 * 3600 * 1000;
 /// Most queues that may share one limit.
@@ -21,14 +27,29 @@ pub const LIMITS_MAX: u32 = 100_000;
 /// forgets it.
 pub const IDLE_LIMIT_KEYS_MAX: u32 = 1_000_000;
 
-/// So many deliveries in a period.
+/// Maximum lead of an arrival time beyond the burst, in nanoseconds: debt that takes longer to pay off is
+/// forgotten.
+const DEBT_NS_MAX: u64 = DELAY_MS_MAX * 1_000_000;
+
+/// Share of its limit's rates that one delivery of a message takes: 0 to [`COST_MAX`], 1 unless the sender
+/// says otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Cost(pub u32);
+
+impl Default for Cost {
+    fn default() -> Cost {
+        Cost(1)
+    }
+}
+
+/// So many deliveries in a period, each counted as much as it costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rate {
-    /// Deliveries in each period: 1 to 1,000,000.
+    /// Cost of the deliveries in each period: 1 to 1,000,000,000.
     pub count: u32,
     /// The period in milliseconds: 1 to 31 days.
     pub period_ms: u64,
-    /// Deliveries at once after a time without any: 1 to 1,000,000.
+    /// Cost of deliveries at once after a time without any: 1 to 1,000,000,000.
     pub burst: u32,
 }
 
@@ -49,7 +70,7 @@ pub struct LimitRules {
 /// the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pace {
-    /// Time between two deliveries, in nanoseconds; rounded up, so that the rate is never exceeded.
+    /// Time that a cost of one takes, in nanoseconds; rounded up, so that the rate is never exceeded.
     interval_ns: u64,
     /// Maximum lead of the theoretical arrival time for one more delivery, in nanoseconds.
     reach_ns: u64,
@@ -64,25 +85,33 @@ impl From<Rate> for Pace {
 }
 
 impl Pace {
-    /// Deliveries that are allowed at once.
+    /// Cost of deliveries that is allowed at once.
     pub(crate) fn allowed(&self, arrival_ns: u64, now_us: u64) -> u64 {
         let now_ns = now_us * 1_000;
         let last_ns = now_ns + self.reach_ns;
         last_ns.checked_sub(arrival_ns.max(now_ns)).map_or(0, |room_ns| room_ns / self.interval_ns + 1)
     }
 
-    /// True if one more delivery is allowed at once, after so many others: without a division for their
-    /// number.
+    /// True if one more delivery is allowed at once, after others that cost so much together: without a
+    /// division for that.
     #[inline]
-    pub(crate) fn allows_after(&self, others: u32, arrival_ns: u64, now_us: u64) -> bool {
+    pub(crate) fn allows_after(&self, others: u64, arrival_ns: u64, now_us: u64) -> bool {
         let now_ns = now_us * 1_000;
         let room_ns = (now_ns + self.reach_ns).checked_sub(arrival_ns.max(now_ns));
-        room_ns.is_some_and(|room_ns| room_ns >= self.interval_ns.saturating_mul(others.into()))
+        room_ns.is_some_and(|room_ns| room_ns >= self.interval_ns.saturating_mul(others))
     }
 
-    /// The arrival time after one more delivery.
-    pub(crate) fn deliver(&self, arrival_ns: u64, now_us: u64) -> u64 {
-        arrival_ns.max(now_us * 1_000) + self.interval_ns
+    /// The arrival time after something that costs so much.
+    #[inline]
+    pub(crate) fn spend(&self, cost: u32, arrival_ns: u64, now_us: u64) -> u64 {
+        let now_ns = now_us * 1_000;
+        let after_ns = arrival_ns.max(now_ns).saturating_add(self.interval_ns.saturating_mul(cost.into()));
+        after_ns.min(now_ns + self.reach_ns + DEBT_NS_MAX)
+    }
+
+    /// Cost that is not made up for.
+    pub(crate) fn spent(&self, arrival_ns: u64, now_us: u64) -> Spent {
+        Spent { arrival_ns, interval_ns: self.interval_ns, told_at_us: now_us }
     }
 
     /// When the next delivery is allowed, in microseconds.
@@ -91,9 +120,27 @@ impl Pace {
     }
 
     /// The arrival time under this rate, when another one was in force until `now_us`: at most all of it is
-    /// used up.
+    /// used up, and debt is forgiven.
     pub(crate) fn take_over(&self, arrival_ns: u64, now_us: u64) -> u64 {
         arrival_ns.min(now_us * 1_000 + self.reach_ns + self.interval_ns)
+    }
+}
+
+/// Cost under a rate that is not made up for yet: it becomes less as time goes by. More than the burst is
+/// debt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spent {
+    arrival_ns: u64,
+    interval_ns: u64,
+    told_at_us: u64,
+}
+
+impl Spent {
+    /// The cost at this time, in microseconds since the Unix epoch; before the time of the engine's latest
+    /// record, that at this one.
+    pub fn at(&self, now_us: u64) -> u64 {
+        let now_ns = self.told_at_us.max(now_us).saturating_mul(1_000);
+        self.arrival_ns.saturating_sub(now_ns).div_ceil(self.interval_ns)
     }
 }
 
@@ -119,6 +166,13 @@ impl Rate {
 }
 
 impl LimitRules {
+    /// True if a program that knows only behaviour versions before 14 can read them.
+    pub(crate) fn are_small(&self) -> bool {
+        let is_small =
+            |rate: &Rate| rate.count <= RATE_COUNT_MAX_BEFORE && rate.burst <= RATE_COUNT_MAX_BEFORE;
+        [self.rate, self.rate_per_key].iter().flatten().all(is_small)
+    }
+
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         for count in [self.in_flight, self.in_flight_per_key] {
             out.u32(count.unwrap_or(0));
@@ -156,11 +210,9 @@ mod tests {
         let (mut arrival, now) = (0, 5_000_000);
         assert_eq!(rate.allowed(arrival, now), 2);
         for left in [1, 0] {
-            arrival = rate.deliver(arrival, now);
-            assert_eq!(rate.allowed(arrival, now), left);
-            assert!(
-                (0..4).all(|others| rate.allows_after(others, arrival, now) == (u64::from(others) < left))
-            );
+            arrival = rate.spend(1, arrival, now);
+            assert_eq!((rate.allowed(arrival, now), rate.spent(arrival, now).at(0)), (left, 2 - left));
+            assert!((0..4).all(|others| rate.allows_after(others, arrival, now) == (others < left)));
         }
         let next = rate.next_us(arrival);
         assert_eq!(next, now + 333_334);
@@ -169,10 +221,32 @@ mod tests {
     }
 
     #[test]
+    fn a_cost_beyond_what_is_left_is_debt_that_delays_the_next() {
+        let rate = Pace::from(Rate { count: 10, period_ms: 1_000, burst: 10 });
+        let now = 5_000_000;
+        assert_eq!(rate.spend(0, 0, now), now * 1_000);
+        let arrival = rate.spend(25, 0, now);
+        assert_eq!((rate.allowed(arrival, now), rate.spent(arrival, now).at(0)), (0, 25));
+        let next = rate.next_us(arrival);
+        assert_eq!(next, now + 1_600_000);
+        assert_eq!((rate.allowed(arrival, next), rate.spent(arrival, next).at(now)), (1, 9));
+        assert_eq!(rate.spent(arrival, now).at(now + 2_500_000), 0);
+    }
+
+    #[test]
+    fn the_largest_debt_under_the_slowest_rate_ends_some_time() {
+        let rate = Pace::from(Rate { count: 1, period_ms: RATE_PERIOD_MS_MAX, burst: 1 });
+        let now = 1_700_000_000_000_000;
+        let arrival = (0..1_000).fold(0, |arrival, _| rate.spend(COST_MAX, arrival, now));
+        assert_eq!(rate.next_us(arrival), now + DELAY_MS_MAX * 1_000);
+        assert!(rate.allows_after(0, arrival, now + DELAY_MS_MAX * 1_000));
+    }
+
+    #[test]
     fn a_long_time_under_a_slow_rate_does_not_outlast_it() {
         let slow = Pace::from(Rate { count: 1, period_ms: RATE_PERIOD_MS_MAX, burst: 1 });
         let fast = Pace::from(Rate { count: 10, period_ms: 1_000, burst: 1 });
-        let arrival = slow.deliver(0, 1_000_000);
+        let arrival = slow.spend(1, 0, 1_000_000);
         let arrival = fast.take_over(arrival, 1_000_000);
         assert_eq!(fast.next_us(arrival), 1_100_000);
     }

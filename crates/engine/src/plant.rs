@@ -20,6 +20,8 @@ pub enum Plant {
     PassOrderingKey,
     /// A limit key has a place more than its limit says.
     ExceedLimit,
+    /// A cost that the holder of a delivery reports is not counted.
+    ForgetCost,
     /// A consumer has one message more than its credit says.
     ExceedCredit,
     /// A message that waits for all of its parents goes on when one of them is done.

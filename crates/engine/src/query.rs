@@ -3,7 +3,7 @@
 
 use crate::change::Verb;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, QueueId, Receipt};
-use crate::limit::LimitRules;
+use crate::limit::{Cost, LimitRules, Spent};
 use crate::settings::{Backoff, QueuePatch, QueueSettings, Quotas};
 pub use crate::state::State;
 
@@ -256,6 +256,8 @@ pub struct MessageView {
     pub fair_key: Box<[u8]>,
     /// Its limit key; empty: none.
     pub limit_key: Box<[u8]>,
+    /// Share of its limit's rates that each of its deliveries takes.
+    pub cost: Cost,
     /// When it ends if it still waits then, in microseconds since the Unix epoch.
     pub expires_at_us: Option<u64>,
     /// The unique key that it was sent with; empty: none.
@@ -396,6 +398,8 @@ pub struct LimitView {
     /// When the overall rate lets the next one begin, if it lets none now; in microseconds since the Unix
     /// epoch.
     pub next_at_us: Option<u64>,
+    /// Cost under the overall rate; `None`: there is no such rate.
+    pub spent: Option<Spent>,
 }
 
 /// One key of a limit as seen from outside.
@@ -409,6 +413,8 @@ pub struct LimitKeyView {
     pub waiting: u64,
     /// When its rate lets the next one begin, if it lets none now; in microseconds since the Unix epoch.
     pub next_at_us: Option<u64>,
+    /// Cost under the rate per key; `None`: there is no such rate.
+    pub spent: Option<Spent>,
 }
 
 /// A schedule as seen from outside.

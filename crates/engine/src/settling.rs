@@ -38,6 +38,8 @@ pub struct SettleItem<'a> {
     pub error: &'a str,
     /// Result of the work (ack).
     pub result: Option<Content<'a>>,
+    /// Cost of the delivery beyond that of the message: 0 to [`crate::limit::COST_MAX`].
+    pub add_cost: u32,
 }
 
 /// Bytes that a consumer hands in.
@@ -60,6 +62,9 @@ pub struct ReportItem<'a> {
     pub progress: Option<Progress<'a>>,
     /// Checkpoint for the next attempt; `None`: as reported before.
     pub checkpoint: Option<&'a [u8]>,
+    /// Cost of the delivery beyond that of the message and of earlier reports: 0 to
+    /// [`crate::limit::COST_MAX`].
+    pub add_cost: u32,
 }
 
 /// Progress of the work.

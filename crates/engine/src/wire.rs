@@ -62,7 +62,7 @@ pub(crate) trait HeadPart: Sized {
 
 /// The format of snapshots under [`crate::BEHAVIOUR_VERSION`]. When it grows, that version grows too: a
 /// journal asks for that one before it changes anything.
-pub(crate) const FORMAT: u8 = 11;
+pub(crate) const FORMAT: u8 = 12;
 
 /// The first format of snapshots that has locks and documents.
 pub(crate) const FORMAT_WITH_LOCKS: u8 = 11;

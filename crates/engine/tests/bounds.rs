@@ -200,6 +200,7 @@ fn replies_make_room_in_slices() {
             settlement: Settlement::Ack,
             error: "",
             result: None,
+            add_cost: 0,
         })
         .collect();
     assert_eq!(items.len(), 1_000);

@@ -25,8 +25,10 @@ mod script;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use sluice_engine::command::LockAcquire;
+use sluice_engine::command::{LockAcquire, Send, SendItem};
 use sluice_engine::id::{NamespaceId, QueueId};
+use sluice_engine::item::SendOptions;
+use sluice_engine::limit::Cost;
 use sluice_engine::locks::LockMode;
 use sluice_engine::{BEHAVIOUR_OLDEST, BEHAVIOUR_VERSION, Command, Engine, Error, Outcome, check_known};
 
@@ -42,9 +44,12 @@ const KINDS: [u8; 58] = [
     78, 79, 80, 81,
 ];
 /// Behaviour versions before the newest, each with a log and a snapshot: under 11 snapshots do not tell the
-/// version in force, and under 12 they have no locks, documents and transactions.
-const OF_OLDER_VERSIONS: [(u16, &str); 2] =
-    [(11, include_str!("fixtures/all_records_11.txt")), (12, include_str!("fixtures/all_records_12.txt"))];
+/// version in force, under 12 they have no locks, documents and transactions, and under 13 no costs.
+const OF_OLDER_VERSIONS: [(u16, &str); 3] = [
+    (11, include_str!("fixtures/all_records_11.txt")),
+    (12, include_str!("fixtures/all_records_12.txt")),
+    (13, include_str!("fixtures/all_records_13.txt")),
+];
 
 const ACQUIRE: Command<'_> = Command::LockAcquire(LockAcquire {
     namespace: NAMESPACE,
@@ -203,7 +208,18 @@ fn a_record_of_each_kind_is_there() {
 #[test]
 fn an_older_version_stays_in_force_and_is_written_until_it_is_raised() {
     let mut out = Outcome::default();
+    let options = SendOptions { cost: Cost(2), ..SendOptions::default() };
+    let items = [SendItem { options: Some(&options), ..SendItem::default() }];
+    let (queue, idempotency_key) = ("jobs", &b""[..]);
+    let costly = Command::Send(Send {
+        namespace: NAMESPACE,
+        queue,
+        idempotency_key,
+        request_digest: 0,
+        items: &items,
+    });
     for (version, text) in OF_OLDER_VERSIONS {
+        let unknown = if version < 13 { &ACQUIRE } else { &costly };
         read_both(text);
         for mut engine in [replay(text), restore(text).unwrap()] {
             assert_eq!(engine.behaviour(), version);
@@ -214,7 +230,7 @@ fn an_older_version_stays_in_force_and_is_written_until_it_is_raised() {
                 (engine.behaviour(), out.error.is_some())
             };
             let newest = BEHAVIOUR_VERSION;
-            assert_eq!(apply(&mut engine, &ACQUIRE), (version, true), "locks are there since version 13");
+            assert_eq!(apply(&mut engine, unknown), (version, true), "a later version brings it");
             assert_eq!(apply(&mut engine, &Command::Raise { behaviour: newest }), (newest, false));
             let restored = restore(&format!("snapshot {}", snapshot_line(&mut engine))).unwrap();
             assert_eq!((restored.behaviour(), restored.digest()), (newest, engine.digest()));
@@ -222,7 +238,7 @@ fn an_older_version_stays_in_force_and_is_written_until_it_is_raised() {
             assert_eq!(apply(&mut engine, &Command::Epoch { number, behaviour: version }), (newest, false));
             assert_eq!(apply(&mut engine, &Command::Raise { behaviour: version }), (newest, false));
             assert_eq!(apply(&mut engine, &Command::Raise { behaviour: newest + 1 }), (newest, true));
-            assert_eq!(apply(&mut engine, &ACQUIRE), (newest, false));
+            assert_eq!(apply(&mut engine, unknown), (newest, false));
         }
     }
 }

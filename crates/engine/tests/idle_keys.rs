@@ -64,7 +64,7 @@ fn work(driver: &mut Driver) {
     };
     driver.apply(START_US, &Command::Receive(receive));
     let receipt = driver.out.deliveries[0].receipt;
-    let ack = [SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None }];
+    let ack = [SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None, add_cost: 0 }];
     driver.apply(START_US, &Command::Settle { namespace: NAMESPACE, items: &ack });
     assert_eq!(driver.out.results, [Ok(())]);
 }

@@ -60,7 +60,7 @@ fn work(driver: &mut Driver, now_us: u64) -> u64 {
     driver.apply(now_us, &Command::Receive(receive));
     let [delivery] = driver.out.deliveries[..] else { panic!("{:?}", driver.out.deliveries) };
     let receipt = delivery.receipt;
-    let items = [SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None }];
+    let items = [SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None, add_cost: 0 }];
     driver.apply(now_us, &Command::Settle { namespace: NAMESPACE, items: &items });
     receipt.id.sequence & 0xffff
 }

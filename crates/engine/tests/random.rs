@@ -61,12 +61,15 @@ use shadow::Shadow;
 use sluice_engine::command::ScheduleFire;
 use sluice_engine::event::Event;
 use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
+use sluice_engine::limit::Cost;
 use sluice_engine::query::State;
 use sluice_engine::settings::QueuePatch;
 use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine, Limits, Outcome};
 use transactions::Transactions;
 
 const QUEUES: [&str; 6] = ["a", "b", "c", "d", "e", "buried"];
+/// Costs of messages: most have one, some more than a rate allows at once.
+const COSTS: [Cost; 6] = [Cost(1), Cost(1), Cost(1), Cost(0), Cost(2), Cost(40)];
 /// The last one is none.
 const LIMITS: [&str; 4] = ["l", "m", "n", ""];
 const START_US: u64 = 1_700_000_000_000_000;

@@ -42,7 +42,7 @@ fn taken(driver: &mut Driver, messages: usize) -> Vec<Receipt> {
 }
 
 fn acked(driver: &mut Driver, receipt: Receipt) -> Result<(), Error> {
-    let items = [SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None }];
+    let items = [SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None, add_cost: 0 }];
     driver.apply(0, &Command::Settle { namespace: NAMESPACE, items: &items });
     driver.out.results.remove(0)
 }

@@ -148,7 +148,8 @@ impl Run {
             8 => self.receive(),
             9 => {
                 let Some(receipt) = self.some_receipt() else { return };
-                let item = SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None };
+                let item =
+                    SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None, add_cost: 0 };
                 self.apply(&Command::Settle { namespace: OTHER, items: &[item] });
             }
             10 => {
@@ -270,7 +271,7 @@ impl Run {
             })
             .map(|receipt| {
                 let settlement = Settlement::Nack { delay_ms: Some(0) };
-                [SettleItem { receipt, settlement, error: "no luck", result: None }]
+                [SettleItem { receipt, settlement, error: "no luck", result: None, add_cost: 0 }]
             })
             .collect();
         let mut next_settled = settled.iter();

@@ -84,6 +84,8 @@ plants! {
     PassOrderingKey = "pass_ordering_key" in engine as PassOrderingKey,
     /// A limit key admits one message more than its limit.
     ExceedLimit = "exceed_limit" in engine as ExceedLimit,
+    /// A cost that the holder of a delivery reports is not counted.
+    ForgetCost = "forget_cost" in engine as ForgetCost,
     /// A consumer holds one message more than its credit.
     ExceedCredit = "exceed_credit" in engine as ExceedCredit,
     /// A message that waits for all of its parents becomes ready when one of them is done.

@@ -76,6 +76,7 @@ are_found! {
     stale_token: StaleToken,
     pass_ordering_key: PassOrderingKey,
     exceed_limit: ExceedLimit,
+    forget_cost: ForgetCost,
     exceed_credit: ExceedCredit,
     first_parent_is_enough: FirstParentIsEnough,
     pass_lock_line: PassLockLine,

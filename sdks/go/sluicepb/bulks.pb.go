@@ -132,6 +132,7 @@ type StartBulkRequest struct {
 	DeliverAtMs   *uint64  `protobuf:"varint,10,opt,name=deliver_at_ms,json=deliverAtMs,proto3,oneof" json:"deliver_at_ms,omitempty"`
 	MaxAttempts   *uint32  `protobuf:"varint,11,opt,name=max_attempts,json=maxAttempts,proto3,oneof" json:"max_attempts,omitempty"`
 	Tags          *TagList `protobuf:"bytes,12,opt,name=tags,proto3" json:"tags,omitempty"`
+	Cost          *uint32  `protobuf:"varint,13,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -248,6 +249,13 @@ func (x *StartBulkRequest) GetTags() *TagList {
 		return x.Tags
 	}
 	return nil
+}
+
+func (x *StartBulkRequest) GetCost() uint32 {
+	if x != nil && x.Cost != nil {
+		return *x.Cost
+	}
+	return 0
 }
 
 // The filter; a message must match all fields that are given.
@@ -634,7 +642,7 @@ const file_sluice_v1_bulks_proto_rawDesc = "" +
 	"\x10ListBulksRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\":\n" +
 	"\x11ListBulksResponse\x12%\n" +
-	"\x05bulks\x18\x01 \x03(\v2\x0f.sluice.v1.BulkR\x05bulks\"\xef\x03\n" +
+	"\x05bulks\x18\x01 \x03(\v2\x0f.sluice.v1.BulkR\x05bulks\"\x91\x04\n" +
 	"\x10StartBulkRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12-\n" +
@@ -648,7 +656,8 @@ const file_sluice_v1_bulks_proto_rawDesc = "" +
 	"\rdeliver_at_ms\x18\n" +
 	" \x01(\x04H\x06R\vdeliverAtMs\x88\x01\x01\x12&\n" +
 	"\fmax_attempts\x18\v \x01(\rH\aR\vmaxAttempts\x88\x01\x01\x12&\n" +
-	"\x04tags\x18\f \x01(\v2\x12.sluice.v1.TagListR\x04tagsB\n" +
+	"\x04tags\x18\f \x01(\v2\x12.sluice.v1.TagListR\x04tags\x12\x17\n" +
+	"\x04cost\x18\r \x01(\rH\bR\x04cost\x88\x01\x01B\n" +
 	"\n" +
 	"\b_dry_runB\x05\n" +
 	"\x03_byB\x06\n" +
@@ -657,7 +666,8 @@ const file_sluice_v1_bulks_proto_rawDesc = "" +
 	"\t_priorityB\v\n" +
 	"\t_delay_msB\x10\n" +
 	"\x0e_deliver_at_msB\x0f\n" +
-	"\r_max_attempts\"\x82\x03\n" +
+	"\r_max_attemptsB\a\n" +
+	"\x05_cost\"\x82\x03\n" +
 	"\n" +
 	"BulkFilter\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x19\n" +

@@ -290,7 +290,9 @@ type Message struct {
 	// 1 to 100 steps that follow when the message is done, one after the other.
 	Chain []*Step `protobuf:"bytes,23,rep,name=chain,proto3" json:"chain,omitempty"`
 	// Step that is sent when the message, or a step of its chain, fails.
-	OnFailure     *Step `protobuf:"bytes,24,opt,name=on_failure,json=onFailure,proto3" json:"on_failure,omitempty"`
+	OnFailure *Step `protobuf:"bytes,24,opt,name=on_failure,json=onFailure,proto3" json:"on_failure,omitempty"`
+	// Share of the rates of its queue's limit that each of its deliveries takes, 0 to 10,000,000; default 1.
+	Cost          *uint32 `protobuf:"varint,25,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -493,6 +495,13 @@ func (x *Message) GetOnFailure() *Step {
 	return nil
 }
 
+func (x *Message) GetCost() uint32 {
+	if x != nil && x.Cost != nil {
+		return *x.Cost
+	}
+	return 0
+}
+
 // A step of a chain: the fields of an independent message, and its queue.
 type Step struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -517,7 +526,8 @@ type Step struct {
 	ReplyTo       string    `protobuf:"bytes,17,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
 	Hold          *bool     `protobuf:"varint,18,opt,name=hold,proto3,oneof" json:"hold,omitempty"`
 	// Queue to send to.
-	Queue         string `protobuf:"bytes,19,opt,name=queue,proto3" json:"queue,omitempty"`
+	Queue         string  `protobuf:"bytes,19,opt,name=queue,proto3" json:"queue,omitempty"`
+	Cost          *uint32 `protobuf:"varint,20,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -683,6 +693,13 @@ func (x *Step) GetQueue() string {
 		return x.Queue
 	}
 	return ""
+}
+
+func (x *Step) GetCost() uint32 {
+	if x != nil && x.Cost != nil {
+		return *x.Cost
+	}
+	return 0
 }
 
 // A message as its consumer receives it.
@@ -908,8 +925,10 @@ type Settlement struct {
 	Result []byte `protobuf:"bytes,5,opt,name=result,proto3,oneof" json:"result,omitempty"`
 	// Media type of the result.
 	ResultContentType *string `protobuf:"bytes,6,opt,name=result_content_type,json=resultContentType,proto3,oneof" json:"result_content_type,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Cost of the work beyond that of the message, 0 to 10,000,000; default 0.
+	AddCost       *uint32 `protobuf:"varint,7,opt,name=add_cost,json=addCost,proto3,oneof" json:"add_cost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Settlement) Reset() {
@@ -984,6 +1003,13 @@ func (x *Settlement) GetResultContentType() string {
 	return ""
 }
 
+func (x *Settlement) GetAddCost() uint32 {
+	if x != nil && x.AddCost != nil {
+		return *x.AddCost
+	}
+	return 0
+}
+
 // A lease to extend, with a report of its holder.
 type Extension struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -994,7 +1020,9 @@ type Extension struct {
 	// Progress of the work.
 	Progress *Report `protobuf:"bytes,3,opt,name=progress,proto3" json:"progress,omitempty"`
 	// Checkpoint for the next attempt, up to 256 KiB.
-	Checkpoint    []byte `protobuf:"bytes,4,opt,name=checkpoint,proto3,oneof" json:"checkpoint,omitempty"`
+	Checkpoint []byte `protobuf:"bytes,4,opt,name=checkpoint,proto3,oneof" json:"checkpoint,omitempty"`
+	// Cost of the work beyond that of the message and of earlier reports, 0 to 10,000,000; default 0.
+	AddCost       *uint32 `protobuf:"varint,5,opt,name=add_cost,json=addCost,proto3,oneof" json:"add_cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1055,6 +1083,13 @@ func (x *Extension) GetCheckpoint() []byte {
 		return x.Checkpoint
 	}
 	return nil
+}
+
+func (x *Extension) GetAddCost() uint32 {
+	if x != nil && x.AddCost != nil {
+		return *x.AddCost
+	}
+	return 0
 }
 
 // Progress of the work on a message.
@@ -1202,7 +1237,7 @@ const file_sluice_v1_common_proto_rawDesc = "" +
 	"\n" +
 	"_window_msB\b\n" +
 	"\x06_untilB\x0f\n" +
-	"\r_on_duplicate\"\xfe\a\n" +
+	"\r_on_duplicate\"\xa0\b\n" +
 	"\aMessage\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12!\n" +
 	"\fcontent_type\x18\x02 \x01(\tR\vcontentType\x12+\n" +
@@ -1230,7 +1265,9 @@ const file_sluice_v1_common_proto_rawDesc = "" +
 	"\x10on_parent_failed\x18\x16 \x01(\tH\tR\x0eonParentFailed\x88\x01\x01\x12%\n" +
 	"\x05chain\x18\x17 \x03(\v2\x0f.sluice.v1.StepR\x05chain\x12.\n" +
 	"\n" +
-	"on_failure\x18\x18 \x01(\v2\x0f.sluice.v1.StepR\tonFailureB\v\n" +
+	"on_failure\x18\x18 \x01(\v2\x0f.sluice.v1.StepR\tonFailure\x12\x17\n" +
+	"\x04cost\x18\x19 \x01(\rH\n" +
+	"R\x04cost\x88\x01\x01B\v\n" +
 	"\t_priorityB\v\n" +
 	"\t_delay_msB\x10\n" +
 	"\x0e_deliver_at_msB\x0f\n" +
@@ -1240,7 +1277,8 @@ const file_sluice_v1_common_proto_rawDesc = "" +
 	"\x0e_result_ttl_msB\a\n" +
 	"\x05_holdB\x0f\n" +
 	"\r_depends_modeB\x13\n" +
-	"\x11_on_parent_failed\"\x84\x06\n" +
+	"\x11_on_parent_failedB\a\n" +
+	"\x05_cost\"\xa6\x06\n" +
 	"\x04Step\x12\x1d\n" +
 	"\apayload\x18\x01 \x01(\fH\x00R\apayload\x88\x01\x01\x12!\n" +
 	"\fcontent_type\x18\x02 \x01(\tR\vcontentType\x12+\n" +
@@ -1261,7 +1299,8 @@ const file_sluice_v1_common_proto_rawDesc = "" +
 	"\x0ecorrelation_id\x18\x10 \x01(\tR\rcorrelationId\x12\x19\n" +
 	"\breply_to\x18\x11 \x01(\tR\areplyTo\x12\x17\n" +
 	"\x04hold\x18\x12 \x01(\bH\bR\x04hold\x88\x01\x01\x12\x14\n" +
-	"\x05queue\x18\x13 \x01(\tR\x05queueB\n" +
+	"\x05queue\x18\x13 \x01(\tR\x05queue\x12\x17\n" +
+	"\x04cost\x18\x14 \x01(\rH\tR\x04cost\x88\x01\x01B\n" +
 	"\n" +
 	"\b_payloadB\v\n" +
 	"\t_priorityB\v\n" +
@@ -1271,7 +1310,8 @@ const file_sluice_v1_common_proto_rawDesc = "" +
 	"\a_ttl_msB\x10\n" +
 	"\x0e_expires_at_msB\x10\n" +
 	"\x0e_result_ttl_msB\a\n" +
-	"\x05_hold\"\xeb\x04\n" +
+	"\x05_holdB\a\n" +
+	"\x05_cost\"\xeb\x04\n" +
 	"\tDelivered\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\areceipt\x18\x02 \x01(\tR\areceipt\x12\x14\n" +
@@ -1299,7 +1339,7 @@ const file_sluice_v1_common_proto_rawDesc = "" +
 	"checkpoint\x18\x12 \x01(\fH\x00R\n" +
 	"checkpoint\x88\x01\x01\x126\n" +
 	"\x17checkpoint_content_type\x18\x13 \x01(\tR\x15checkpointContentTypeB\r\n" +
-	"\v_checkpoint\"\x87\x02\n" +
+	"\v_checkpoint\"\xb4\x02\n" +
 	"\n" +
 	"Settlement\x12\x18\n" +
 	"\areceipt\x18\x01 \x01(\tR\areceipt\x12\x18\n" +
@@ -1307,20 +1347,24 @@ const file_sluice_v1_common_proto_rawDesc = "" +
 	"\x05error\x18\x03 \x01(\tH\x00R\x05error\x88\x01\x01\x12\x1e\n" +
 	"\bdelay_ms\x18\x04 \x01(\x04H\x01R\adelayMs\x88\x01\x01\x12\x1b\n" +
 	"\x06result\x18\x05 \x01(\fH\x02R\x06result\x88\x01\x01\x123\n" +
-	"\x13result_content_type\x18\x06 \x01(\tH\x03R\x11resultContentType\x88\x01\x01B\b\n" +
+	"\x13result_content_type\x18\x06 \x01(\tH\x03R\x11resultContentType\x88\x01\x01\x12\x1e\n" +
+	"\badd_cost\x18\a \x01(\rH\x04R\aaddCost\x88\x01\x01B\b\n" +
 	"\x06_errorB\v\n" +
 	"\t_delay_msB\t\n" +
 	"\a_resultB\x16\n" +
-	"\x14_result_content_type\"\xb5\x01\n" +
+	"\x14_result_content_typeB\v\n" +
+	"\t_add_cost\"\xe2\x01\n" +
 	"\tExtension\x12\x18\n" +
 	"\areceipt\x18\x01 \x01(\tR\areceipt\x12\x1e\n" +
 	"\blease_ms\x18\x02 \x01(\x04H\x00R\aleaseMs\x88\x01\x01\x12-\n" +
 	"\bprogress\x18\x03 \x01(\v2\x11.sluice.v1.ReportR\bprogress\x12#\n" +
 	"\n" +
 	"checkpoint\x18\x04 \x01(\fH\x01R\n" +
-	"checkpoint\x88\x01\x01B\v\n" +
+	"checkpoint\x88\x01\x01\x12\x1e\n" +
+	"\badd_cost\x18\x05 \x01(\rH\x02R\aaddCost\x88\x01\x01B\v\n" +
 	"\t_lease_msB\r\n" +
-	"\v_checkpoint\"U\n" +
+	"\v_checkpointB\v\n" +
+	"\t_add_cost\"U\n" +
 	"\x06Report\x12\x1d\n" +
 	"\apercent\x18\x01 \x01(\rH\x00R\apercent\x88\x01\x01\x12\x17\n" +
 	"\x04note\x18\x02 \x01(\tH\x01R\x04note\x88\x01\x01B\n" +

@@ -336,10 +336,10 @@ func (x *PutLimitRequest) GetRatePerKey() *Rate {
 
 type Rate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Deliveries in each period.
+	// Deliveries in each period, each counted as its cost.
 	Count    *uint32 `protobuf:"varint,1,opt,name=count,proto3,oneof" json:"count,omitempty"`
 	PeriodMs *uint64 `protobuf:"varint,2,opt,name=period_ms,json=periodMs,proto3,oneof" json:"period_ms,omitempty"`
-	// Deliveries that may go at once after a time without any; default: `count`.
+	// Deliveries that may go at once after a time without any, each counted as its cost; default: `count`.
 	Burst         *uint32 `protobuf:"varint,3,opt,name=burst,proto3,oneof" json:"burst,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -479,7 +479,9 @@ type Limit struct {
 	// Set by Get only.
 	Keys []*LimitKey `protobuf:"bytes,7,rep,name=keys,proto3" json:"keys,omitempty"`
 	// Cursor of the next page of keys; empty on the last.
-	Next          string `protobuf:"bytes,8,opt,name=next,proto3" json:"next,omitempty"`
+	Next string `protobuf:"bytes,8,opt,name=next,proto3" json:"next,omitempty"`
+	// Cost under `rate` that is not made up for yet: the burst is its limit, and what is more is debt.
+	Spent         *uint64 `protobuf:"varint,9,opt,name=spent,proto3,oneof" json:"spent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -570,12 +572,21 @@ func (x *Limit) GetNext() string {
 	return ""
 }
 
+func (x *Limit) GetSpent() uint64 {
+	if x != nil && x.Spent != nil {
+		return *x.Spent
+	}
+	return 0
+}
+
 type LimitKey struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	InFlight      uint64                 `protobuf:"varint,2,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
-	Waiting       uint64                 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	NextAtMs      *uint64                `protobuf:"varint,4,opt,name=next_at_ms,json=nextAtMs,proto3,oneof" json:"next_at_ms,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Key      string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	InFlight uint64                 `protobuf:"varint,2,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
+	Waiting  uint64                 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	NextAtMs *uint64                `protobuf:"varint,4,opt,name=next_at_ms,json=nextAtMs,proto3,oneof" json:"next_at_ms,omitempty"`
+	// Cost under `rate_per_key` that is not made up for yet: the burst is its limit, and what is more is debt.
+	Spent         *uint64 `protobuf:"varint,5,opt,name=spent,proto3,oneof" json:"spent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -634,6 +645,13 @@ func (x *LimitKey) GetWaiting() uint64 {
 func (x *LimitKey) GetNextAtMs() uint64 {
 	if x != nil && x.NextAtMs != nil {
 		return *x.NextAtMs
+	}
+	return 0
+}
+
+func (x *LimitKey) GetSpent() uint64 {
+	if x != nil && x.Spent != nil {
+		return *x.Spent
 	}
 	return 0
 }
@@ -783,7 +801,7 @@ const file_sluice_v1_limits_proto_rawDesc = "" +
 	"ratePerKeyB\f\n" +
 	"\n" +
 	"_in_flightB\x14\n" +
-	"\x12_in_flight_per_key\"\x8f\x02\n" +
+	"\x12_in_flight_per_key\"\xb4\x02\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x124\n" +
 	"\bsettings\x18\x02 \x01(\v2\x18.sluice.v1.LimitSettingsR\bsettings\x12\x16\n" +
@@ -793,15 +811,19 @@ const file_sluice_v1_limits_proto_rawDesc = "" +
 	"\n" +
 	"next_at_ms\x18\x06 \x01(\x04H\x00R\bnextAtMs\x88\x01\x01\x12'\n" +
 	"\x04keys\x18\a \x03(\v2\x13.sluice.v1.LimitKeyR\x04keys\x12\x12\n" +
-	"\x04next\x18\b \x01(\tR\x04nextB\r\n" +
-	"\v_next_at_ms\"\x85\x01\n" +
+	"\x04next\x18\b \x01(\tR\x04next\x12\x19\n" +
+	"\x05spent\x18\t \x01(\x04H\x01R\x05spent\x88\x01\x01B\r\n" +
+	"\v_next_at_msB\b\n" +
+	"\x06_spent\"\xaa\x01\n" +
 	"\bLimitKey\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1b\n" +
 	"\tin_flight\x18\x02 \x01(\x04R\binFlight\x12\x18\n" +
 	"\awaiting\x18\x03 \x01(\x04R\awaiting\x12!\n" +
 	"\n" +
-	"next_at_ms\x18\x04 \x01(\x04H\x00R\bnextAtMs\x88\x01\x01B\r\n" +
-	"\v_next_at_ms\"F\n" +
+	"next_at_ms\x18\x04 \x01(\x04H\x00R\bnextAtMs\x88\x01\x01\x12\x19\n" +
+	"\x05spent\x18\x05 \x01(\x04H\x01R\x05spent\x88\x01\x01B\r\n" +
+	"\v_next_at_msB\b\n" +
+	"\x06_spent\"F\n" +
 	"\x12DeleteLimitRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"\x15\n" +

@@ -1000,8 +1000,10 @@ type StoredMessage struct {
 	Holder *Holder `protobuf:"bytes,39,opt,name=holder,proto3" json:"holder,omitempty"`
 	// Whether its payload was requested and does not verify.
 	PayloadDamaged bool `protobuf:"varint,40,opt,name=payload_damaged,json=payloadDamaged,proto3" json:"payload_damaged,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Share of its limit's rates that each of its deliveries takes; not set if it is 1.
+	Cost          *uint32 `protobuf:"varint,41,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StoredMessage) Reset() {
@@ -1312,6 +1314,13 @@ func (x *StoredMessage) GetPayloadDamaged() bool {
 		return x.PayloadDamaged
 	}
 	return false
+}
+
+func (x *StoredMessage) GetCost() uint32 {
+	if x != nil && x.Cost != nil {
+		return *x.Cost
+	}
+	return 0
 }
 
 // An attempt that has ended.
@@ -1926,7 +1935,9 @@ type ChangeFieldsRequest struct {
 	DeliverAtMs *uint64 `protobuf:"varint,8,opt,name=deliver_at_ms,json=deliverAtMs,proto3,oneof" json:"deliver_at_ms,omitempty"`
 	MaxAttempts *uint32 `protobuf:"varint,9,opt,name=max_attempts,json=maxAttempts,proto3,oneof" json:"max_attempts,omitempty"`
 	// Replace all tags of the message.
-	Tags          *TagList `protobuf:"bytes,10,opt,name=tags,proto3" json:"tags,omitempty"`
+	Tags *TagList `protobuf:"bytes,10,opt,name=tags,proto3" json:"tags,omitempty"`
+	// Share of its limit's rates that each delivery takes from now on, 0 to 10,000,000.
+	Cost          *uint32 `protobuf:"varint,11,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2029,6 +2040,13 @@ func (x *ChangeFieldsRequest) GetTags() *TagList {
 		return x.Tags
 	}
 	return nil
+}
+
+func (x *ChangeFieldsRequest) GetCost() uint32 {
+	if x != nil && x.Cost != nil {
+		return *x.Cost
+	}
+	return 0
 }
 
 // A list of tags, which may be given and empty.
@@ -2259,6 +2277,7 @@ type GroupMessage struct {
 	Queue         string  `protobuf:"bytes,23,opt,name=queue,proto3" json:"queue,omitempty"`
 	Chain         []*Step `protobuf:"bytes,24,rep,name=chain,proto3" json:"chain,omitempty"`
 	OnFailure     *Step   `protobuf:"bytes,25,opt,name=on_failure,json=onFailure,proto3" json:"on_failure,omitempty"`
+	Cost          *uint32 `protobuf:"varint,26,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2466,6 +2485,13 @@ func (x *GroupMessage) GetOnFailure() *Step {
 		return x.OnFailure
 	}
 	return nil
+}
+
+func (x *GroupMessage) GetCost() uint32 {
+	if x != nil && x.Cost != nil {
+		return *x.Cost
+	}
+	return 0
 }
 
 type SendGroupResponse struct {
@@ -3176,7 +3202,7 @@ const file_sluice_v1_messages_proto_rawDesc = "" +
 	"\apayload\x18\x03 \x01(\bH\x00R\apayload\x88\x01\x01\x12\x14\n" +
 	"\x05stale\x18\x04 \x01(\bR\x05staleB\n" +
 	"\n" +
-	"\b_payload\"\xe2\v\n" +
+	"\b_payload\"\x84\f\n" +
 	"\rStoredMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x14\n" +
@@ -3230,7 +3256,8 @@ const file_sluice_v1_messages_proto_rawDesc = "" +
 	"done_at_ms\x18% \x01(\x04H\x06R\bdoneAtMs\x88\x01\x01\x12'\n" +
 	"\rkept_until_ms\x18& \x01(\x04H\aR\vkeptUntilMs\x88\x01\x01\x12)\n" +
 	"\x06holder\x18' \x01(\v2\x11.sluice.v1.HolderR\x06holder\x12'\n" +
-	"\x0fpayload_damaged\x18( \x01(\bR\x0epayloadDamagedB\x0e\n" +
+	"\x0fpayload_damaged\x18( \x01(\bR\x0epayloadDamaged\x12\x17\n" +
+	"\x04cost\x18) \x01(\rH\bR\x04cost\x88\x01\x01B\x0e\n" +
 	"\f_deadline_msB\x10\n" +
 	"\x0e_expires_at_msB\x0f\n" +
 	"\r_reason_at_msB\n" +
@@ -3239,7 +3266,8 @@ const file_sluice_v1_messages_proto_rawDesc = "" +
 	"\v_checkpointB\t\n" +
 	"\a_resultB\r\n" +
 	"\v_done_at_msB\x10\n" +
-	"\x0e_kept_until_ms\"\x8f\x01\n" +
+	"\x0e_kept_until_msB\a\n" +
+	"\x05_cost\"\x8f\x01\n" +
 	"\aAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\rR\aattempt\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\tR\x03end\x12\"\n" +
@@ -3300,7 +3328,7 @@ const file_sluice_v1_messages_proto_rawDesc = "" +
 	"\x03_byB\x06\n" +
 	"\x04_whyB\n" +
 	"\n" +
-	"\b_version\"\xa0\x03\n" +
+	"\b_version\"\xc2\x03\n" +
 	"\x13ChangeFieldsRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x13\n" +
@@ -3312,7 +3340,8 @@ const file_sluice_v1_messages_proto_rawDesc = "" +
 	"\rdeliver_at_ms\x18\b \x01(\x04H\x05R\vdeliverAtMs\x88\x01\x01\x12&\n" +
 	"\fmax_attempts\x18\t \x01(\rH\x06R\vmaxAttempts\x88\x01\x01\x12&\n" +
 	"\x04tags\x18\n" +
-	" \x01(\v2\x12.sluice.v1.TagListR\x04tagsB\x05\n" +
+	" \x01(\v2\x12.sluice.v1.TagListR\x04tags\x12\x17\n" +
+	"\x04cost\x18\v \x01(\rH\aR\x04cost\x88\x01\x01B\x05\n" +
 	"\x03_byB\x06\n" +
 	"\x04_whyB\n" +
 	"\n" +
@@ -3320,7 +3349,8 @@ const file_sluice_v1_messages_proto_rawDesc = "" +
 	"\t_priorityB\v\n" +
 	"\t_delay_msB\x10\n" +
 	"\x0e_deliver_at_msB\x0f\n" +
-	"\r_max_attempts\"!\n" +
+	"\r_max_attemptsB\a\n" +
+	"\x05_cost\"!\n" +
 	"\aTagList\x12\x16\n" +
 	"\x06values\x18\x01 \x03(\tR\x06values\"\x10\n" +
 	"\x0eChangeResponse\"\xc7\x01\n" +
@@ -3330,7 +3360,7 @@ const file_sluice_v1_messages_proto_rawDesc = "" +
 	"\bcallback\x18\x03 \x01(\v2\x17.sluice.v1.GroupMessageR\bcallback\x12'\n" +
 	"\x0fidempotency_key\x18\x04 \x01(\tR\x0eidempotencyKey\"C\n" +
 	"\x10GroupMessageList\x12/\n" +
-	"\x06values\x18\x01 \x03(\v2\x17.sluice.v1.GroupMessageR\x06values\"\x99\b\n" +
+	"\x06values\x18\x01 \x03(\v2\x17.sluice.v1.GroupMessageR\x06values\"\xbb\b\n" +
 	"\fGroupMessage\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12!\n" +
 	"\fcontent_type\x18\x02 \x01(\tR\vcontentType\x12+\n" +
@@ -3359,7 +3389,9 @@ const file_sluice_v1_messages_proto_rawDesc = "" +
 	"\x05queue\x18\x17 \x01(\tR\x05queue\x12%\n" +
 	"\x05chain\x18\x18 \x03(\v2\x0f.sluice.v1.StepR\x05chain\x12.\n" +
 	"\n" +
-	"on_failure\x18\x19 \x01(\v2\x0f.sluice.v1.StepR\tonFailureB\v\n" +
+	"on_failure\x18\x19 \x01(\v2\x0f.sluice.v1.StepR\tonFailure\x12\x17\n" +
+	"\x04cost\x18\x1a \x01(\rH\n" +
+	"R\x04cost\x88\x01\x01B\v\n" +
 	"\t_priorityB\v\n" +
 	"\t_delay_msB\x10\n" +
 	"\x0e_deliver_at_msB\x0f\n" +
@@ -3369,7 +3401,8 @@ const file_sluice_v1_messages_proto_rawDesc = "" +
 	"\x0e_result_ttl_msB\a\n" +
 	"\x05_holdB\x0f\n" +
 	"\r_depends_modeB\x13\n" +
-	"\x11_on_parent_failed\"Y\n" +
+	"\x11_on_parent_failedB\a\n" +
+	"\x05_cost\"Y\n" +
 	"\x11SendGroupResponse\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x10\n" +
 	"\x03ids\x18\x02 \x03(\tR\x03ids\x12\x1c\n" +

@@ -137,8 +137,10 @@ def test_options_of_a_message() -> None:
             hold=True,
             fair_key="f",
             limit_key="l",
+            cost=0,
         )
     )
+    assert (made.limit_key, made.HasField("cost"), made.cost) == ("l", True, 0)
     assert (made.delay_ms, made.expires_at_ms) == (1500, round(at.timestamp() * 1000))
     assert (made.backoff.kind, made.backoff.base_ms, made.backoff.cap_ms) == ("linear", 2000, 60_000)
     assert (made.unique.key, made.unique.window_ms, made.unique.until) == ("u", 60_000, "window")

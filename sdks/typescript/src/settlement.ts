@@ -11,7 +11,11 @@ export type Settlement =
   | { outcome: "reject"; error?: string };
 
 /** A delivery to settle. */
-export type SettleItem = Settlement & { receipt: string };
+export type SettleItem = Settlement & {
+  receipt: string;
+  /** Cost of the work beyond that of the message; it counts in the rates of the queue's limit. */
+  addCost?: number;
+};
 
 /** A lease to extend, with a report of its holder. */
 export interface ExtendItem extends Report {
@@ -28,25 +32,28 @@ export interface Report {
   note?: string;
   /** Handed to the next attempt. */
   checkpoint?: Uint8Array | string;
+  /** Cost of the work beyond that of the message and of earlier reports. */
+  addCost?: number;
 }
 
 /** A settlement as a call has it. */
 export function settlementInit(item: SettleItem): MessageInitShape<typeof SettlementSchema> {
-  const { receipt, outcome } = item;
+  const { receipt, outcome, addCost } = item;
   if (outcome === "ack") {
-    if (item.result === undefined) return { receipt, outcome };
+    if (item.result === undefined) return { receipt, outcome, addCost };
     const { bytes, contentType } = encode(item.result, item.resultContentType);
-    return { receipt, outcome, result: bytes, resultContentType: contentType || undefined };
+    return { receipt, outcome, addCost, result: bytes, resultContentType: contentType || undefined };
   }
   const delayMs = outcome === "reject" ? undefined : whole(item.delayMs);
-  return { receipt, outcome, delayMs, error: outcome === "release" ? undefined : item.error };
+  return { receipt, outcome, addCost, delayMs, error: outcome === "release" ? undefined : item.error };
 }
 
 /** An extension as a call has it. */
 export function extensionInit(item: ExtendItem): MessageInitShape<typeof ExtensionSchema> {
-  const { receipt, percent, note, checkpoint } = item;
+  const { receipt, percent, note, checkpoint, addCost } = item;
   return {
     receipt,
+    addCost,
     leaseMs: whole(item.leaseMs),
     progress: percent === undefined && note === undefined ? undefined : { percent, note },
     checkpoint: checkpoint === undefined ? undefined : encode(checkpoint).bytes,

@@ -215,5 +215,5 @@ impl Rig {
 
 /// An ack of one delivery.
 pub(super) fn ack_of(receipt: Receipt) -> SettleItem<'static> {
-    SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None }
+    SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None, add_cost: 0 }
 }

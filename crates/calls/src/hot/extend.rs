@@ -6,6 +6,7 @@ use serde_json::json;
 use sluice_engine::limits::LEASE_MS_MAX;
 
 use super::RECEIPT_EXAMPLE;
+use super::settle::AddCost;
 use crate::payload::{Octets, Text};
 use crate::value::Within;
 
@@ -41,6 +42,8 @@ pub struct Extension {
     pub checkpoint: Option<Text>,
     /// Checkpoint for the next attempt, as standard base64 with padding; not together with `checkpoint`.
     pub checkpoint_base64: Option<Octets>,
+    /// Cost of the work beyond that of the message and of earlier reports; default 0.
+    pub add_cost: Option<AddCost>,
 }
 
 /// Progress of the work on a message.

@@ -9,6 +9,7 @@ use serde_json::json;
 use sluice_engine::item::{
     DependsMode, KEY_BYTES_MAX, OnDuplicate, OnParentFailed, STEPS_MAX, UniqueUntil, WINDOW_MS_MAX,
 };
+use sluice_engine::limit::COST_MAX;
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PARENTS_MAX, PRIORITY_MAX};
 
 use crate::payload::{self, Octets, Text};
@@ -69,6 +70,8 @@ macro_rules! message {
             /// The key under which it counts against the limits per key.
             #[schemars(length(min = 1, max = KEY_BYTES_MAX))]
             pub limit_key: Option<String>,
+            /// Share of the rates of its queue's limit that each of its deliveries takes; default 1.
+            pub cost: Option<Within<0, { COST_MAX as u64 }>>,
             /// Time to live while it waits, in milliseconds since the send.
             pub ttl_ms: Option<Within<1, DELAY_MS_MAX>>,
             /// When it ends if it still waits, in milliseconds since the Unix epoch; not together with

@@ -6,12 +6,16 @@ use serde_json::json;
 use sluice_engine::Error;
 use sluice_engine::command::Settlement;
 use sluice_engine::id::Receipt;
+use sluice_engine::limit::COST_MAX;
 use sluice_engine::limits::DELAY_MS_MAX;
 
 use super::RECEIPT_EXAMPLE;
 use crate::error::ErrorBody;
 use crate::payload::{Octets, Text};
 use crate::value::{True, Within, Word, words};
+
+/// Cost that is added to that of a delivery.
+pub type AddCost = Within<0, { COST_MAX as u64 }>;
 
 /// Kind of a settlement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,12 +66,16 @@ macro_rules! settle_request {
             One {
                 /// Receipt of the delivery.
                 receipt: String,
+                /// Cost of the work beyond that of the message; default 0.
+                add_cost: Option<AddCost>,
                 $($fields)*
             },
             /// Many deliveries.
             Many {
                 /// Receipts of the deliveries, at least one.
                 receipts: Vec<String>,
+                /// Cost of the work of each beyond that of its message; default 0.
+                add_cost: Option<AddCost>,
                 $($fields)*
             },
         }
@@ -132,6 +140,8 @@ pub struct SettleRequestItem {
     pub receipt: String,
     /// Kind of the settlement.
     pub outcome: Word<Outcome>,
+    /// Cost of the work beyond that of the message; default 0.
+    pub add_cost: Option<AddCost>,
     /// `nack` and `reject`: the error, for the history; cut at 4,096 bytes.
     pub error: Option<String>,
     /// `nack` and `release`: delay until the message is ready again, in milliseconds; default: the backoff

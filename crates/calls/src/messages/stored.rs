@@ -15,7 +15,7 @@ use crate::consumers::Holder;
 use crate::hot::{AT_MS_EXAMPLE, ID_EXAMPLE};
 use crate::payload::{Content, Headers, Octets, Tags, Text};
 use crate::settings::Backoff;
-use crate::value::{True, Word, text, words};
+use crate::value::{True, Word, other_cost, text, words};
 
 words! {
     State:
@@ -70,6 +70,9 @@ pub struct Message {
     /// Its limit key, as sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_key: Option<String>,
+    /// Share of its limit's rates that each of its deliveries takes; absent when it is 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<u32>,
     /// Its unique key, as sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     unique_key: Option<String>,
@@ -238,6 +241,7 @@ impl Message {
             ordering_key: text(&view.ordering_key),
             fair_key: text(&view.fair_key),
             limit_key: text(&view.limit_key),
+            cost: other_cost(view.cost),
             unique_key: text(&view.unique_key),
             expires_at_ms: view.expires_at_us.map(ms),
             blocked_by: view.blocked_by,

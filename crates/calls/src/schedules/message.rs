@@ -5,12 +5,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sluice_engine::command::Deliver;
 use sluice_engine::item::{self as engine, Expires, KEY_BYTES_MAX, OnDuplicate, UniqueUntil, WINDOW_MS_MAX};
+use sluice_engine::limit::COST_MAX;
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
 use sluice_engine::query::MessageTemplate;
 
 use crate::payload::{Content, Headers, Octets, Tags, Text};
 use crate::settings::Backoff;
-use crate::value::{Word, text};
+use crate::value::{Word, other_cost, text};
 
 /// The message that a schedule sends, with the fields of a send; those that were not given are absent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -57,6 +58,10 @@ pub struct ScheduledMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = KEY_BYTES_MAX))]
     limit_key: Option<String>,
+    /// Share of its limit's rates that each delivery takes; absent when it is 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = COST_MAX))]
+    cost: Option<u32>,
     /// The key that at most one message of its queue has.
     #[serde(skip_serializing_if = "Option::is_none")]
     unique: Option<Unique>,
@@ -129,6 +134,7 @@ impl ScheduledMessage {
             ordering_key: text(options.ordering_key),
             fair_key: text(options.fair_key),
             limit_key: text(options.limit_key),
+            cost: other_cost(options.cost),
             unique: options.unique.as_ref().map(Unique::from),
             ttl_ms: match options.expires {
                 Expires::AfterMs(ttl_ms) => Some(ttl_ms),
@@ -147,6 +153,7 @@ mod tests {
     use sluice_engine::NamespaceId;
     use sluice_engine::command::SendItem;
     use sluice_engine::item::SendOptions;
+    use sluice_engine::limit::Cost;
     use sluice_node::schedule::{Missed, ScheduleSpec, When};
 
     use super::super::Show;
@@ -176,6 +183,7 @@ mod tests {
             ordering_key: b"o",
             fair_key: b"f",
             limit_key: b"l",
+            cost: Cost(4),
             unique: Some(unique),
             expires: Expires::AfterMs(7),
             result_ttl_ms: 8,
@@ -195,7 +203,7 @@ mod tests {
             backoff: Some(sluice_engine::settings::Backoff::default()),
             options: Some(&options),
         };
-        let expected = r#""message":{"payload":"x","content_type":"text/plain","headers":{"a":"1"},"tags":["t"],"priority":3,"delay_ms":5,"max_attempts":4,"backoff":{"kind":"exponential","base_ms":1000,"cap_ms":600000,"jitter_percent":10},"ordering_key":"o","fair_key":"f","limit_key":"l","unique":{"key":"u","window_ms":9,"until":"window","on_duplicate":"debounce"},"ttl_ms":7,"result_ttl_ms":8,"correlation_id":"c","reply_to":"r","hold":true}}"#;
+        let expected = r#""message":{"payload":"x","content_type":"text/plain","headers":{"a":"1"},"tags":["t"],"priority":3,"delay_ms":5,"max_attempts":4,"backoff":{"kind":"exponential","base_ms":1000,"cap_ms":600000,"jitter_percent":10},"ordering_key":"o","fair_key":"f","limit_key":"l","cost":4,"unique":{"key":"u","window_ms":9,"until":"window","on_duplicate":"debounce"},"ttl_ms":7,"result_ttl_ms":8,"correlation_id":"c","reply_to":"r","hold":true}}"#;
         let full = shown(&item).await;
         assert!(full.ends_with(expected), "{full}");
         let plain = shown(&SendItem { payload: b"\xff\x00", ..SendItem::default() }).await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use sluice_client::{Change, NewFields, Note};
+use sluice_engine::limit::COST_MAX;
 
 use super::connect::ServerFlags;
 use super::{CliError, Out, Result, duration, number};
@@ -57,6 +58,9 @@ pub(super) struct FieldFlags {
     /// Attempts before a message becomes a dead letter.
     #[arg(long, value_name = "N", value_parser = number(1u32..=10_000))]
     max_attempts: Option<u32>,
+    /// Cost of each delivery from now on, in the rates of the queue's limit.
+    #[arg(long, value_name = "COST", value_parser = number(0u32..=COST_MAX))]
+    cost: Option<u32>,
     /// New tag, which replaces the message's tags; repeat the flag for several tags.
     #[arg(long = "set-tag", value_name = "TAG", conflicts_with = "no_tags")]
     tags: Vec<String>,
@@ -73,6 +77,7 @@ impl FieldFlags {
             delay_ms: self.delay.map(millis),
             deliver_at_ms: self.deliver_at_ms,
             max_attempts: self.max_attempts,
+            cost: self.cost,
             tags: (self.no_tags || !self.tags.is_empty()).then_some(self.tags),
         }
     }

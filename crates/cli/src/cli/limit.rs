@@ -60,7 +60,8 @@ pub(crate) struct SetLimitArgs {
     /// Maximum number of messages in flight of each limit key.
     #[arg(long, value_name = "N", value_parser = number(1u32..=IN_FLIGHT_MAX))]
     in_flight_per_key: Option<u32>,
-    /// Maximum rate of deliveries, such as 50/1s, or 50/1s:10 with a burst of 10 [default burst: the count].
+    /// Maximum rate of deliveries, each counted as its cost, such as 50/1s, or 50/1s:10 with a burst of 10
+    /// [default burst: the count].
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate: Option<Rate>,
     /// Maximum rate of deliveries of each limit key.
@@ -144,6 +145,12 @@ fn spelt(rate: Option<Rate>) -> String {
     format!("{}/{}{burst}", rate.count, length(rate.period_ms))
 }
 
+/// Cost that is spent, of the burst: `12/50`.
+fn spent(spent: Option<u64>, rate: Option<Rate>) -> String {
+    let Some(rate) = rate else { return "-".to_owned() };
+    format!("{}/{}", spent.unwrap_or(0), rate.burst.unwrap_or(rate.count))
+}
+
 fn next(at_ms: Option<u64>) -> String {
     at_ms.map_or_else(|| "-".to_owned(), time)
 }
@@ -156,6 +163,7 @@ fn table(limits: &[Limit]) -> String {
         ">OF EACH KEY",
         ">RATE",
         ">RATE PER KEY",
+        ">SPENT",
         ">WAITING",
         "NEXT",
         ">QUEUES",
@@ -169,6 +177,7 @@ fn table(limits: &[Limit]) -> String {
             count(settings.in_flight_per_key),
             spelt(settings.rate),
             spelt(settings.rate_per_key),
+            spent(limit.spent, settings.rate),
             limit.waiting.to_string(),
             next(limit.next_at_ms),
             limit.queues.len().to_string(),
@@ -185,14 +194,17 @@ fn details(limit: &Limit) -> String {
     about.field("in flight per key", count(settings.in_flight_per_key));
     about.field("rate", spelt(settings.rate));
     about.field("rate per key", spelt(settings.rate_per_key));
+    about.field("spent", spent(limit.spent, settings.rate));
     about.field("waiting", limit.waiting.to_string());
     about.field("next", next(limit.next_at_ms));
     if limit.keys.is_empty() {
         return about.render();
     }
-    let mut keys = Table::new(&["KEY", ">IN FLIGHT", ">WAITING", "NEXT"]);
+    let mut keys = Table::new(&["KEY", ">IN FLIGHT", ">SPENT", ">WAITING", "NEXT"]);
     for key in &limit.keys {
-        keys.row([key.key.clone(), key.in_flight.to_string(), key.waiting.to_string(), next(key.next_at_ms)]);
+        let spent = spent(key.spent, settings.rate_per_key);
+        let (in_flight, waiting) = (key.in_flight.to_string(), key.waiting.to_string());
+        keys.row([key.key.clone(), in_flight, spent, waiting, next(key.next_at_ms)]);
     }
     let more = if limit.next.is_some() { "There are more: --max shows them.\n" } else { "" };
     format!("{}\n{}{more}", about.render(), keys.render())

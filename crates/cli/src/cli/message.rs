@@ -313,6 +313,9 @@ fn add_options(table: &mut Table, m: &Stored) {
             table.field(name, value.as_str());
         }
     }
+    if let Some(cost) = m.cost {
+        table.field("cost", cost.to_string());
+    }
     if let Some(content_type) = &m.content_type {
         table.field("content type", content_type.as_str());
     }

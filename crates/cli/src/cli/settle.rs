@@ -1,11 +1,11 @@
 //! `sluice ack`, `nack`, `release`, `reject`, `extend`.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
 use sluice_client::{ItemResult, Report, Settle, SettleItem, WorkResult};
+use sluice_engine::limit::COST_MAX;
 
 use super::bounded;
 use super::connect::ServerFlags;
@@ -23,6 +23,10 @@ struct Receipts {
     /// Receipts, as `sluice receive` prints them; `-`: read them from stdin, one per line.
     #[arg(required = true, value_name = "RECEIPT")]
     receipts: Vec<String>,
+    /// Cost of the work beyond that of the message, of each receipt: it counts against the rates of the
+    /// queue's limit.
+    #[arg(long, value_name = "COST", default_value_t = 0, value_parser = number(0u32..=COST_MAX))]
+    add_cost: u32,
     #[command(flatten)]
     server: ServerFlags,
 }
@@ -122,12 +126,14 @@ impl ExtendArgs {
     pub(super) async fn run(self, out: Out) -> Result<u8> {
         let connection = self.receipts.server.connect()?;
         let receipts = self.receipts.read()?;
-        if self.progress.is_some() || self.checkpoint.is_some() {
+        let add_cost = self.receipts.add_cost;
+        if self.progress.is_some() || self.checkpoint.is_some() || add_cost > 0 {
             let checkpoint =
                 self.checkpoint.as_deref().map(|text| flag_bytes("--checkpoint", text)).transpose()?;
             let report = Report {
                 progress: self.progress.map(|percent| (percent, self.note.as_deref().unwrap_or(""))),
                 checkpoint: checkpoint.as_deref(),
+                add_cost,
             };
             for receipt in &receipts {
                 let told = connection.client.report(receipt, self.lease, &report).await;
@@ -156,7 +162,7 @@ impl Receipts {
         for batch in receipts.chunks(BATCH) {
             let items: Vec<SettleItem<'_>> = batch
                 .iter()
-                .map(|r| SettleItem { receipt: Cow::Borrowed(r), settle: settle.clone() })
+                .map(|r| SettleItem { add_cost: self.add_cost, ..SettleItem::of(r.as_str(), settle.clone()) })
                 .collect();
             let results = connection.client.settle(&items).await.map_err(|e| connection.error(&e))?;
             print_results(batch, results, done, out, &mut failed)?;

@@ -66,8 +66,7 @@ pub(super) async fn run(client: &Client, setup: &CommandSetup, job: &Job) -> Opt
 }
 
 async fn commit(client: &Client, transaction: &str, job: &Job, settle: &Settle) -> Result<(), ClientError> {
-    let receipt = job.message.receipt.as_str().into();
-    let ack = Transaction::new().settle(SettleItem { receipt, settle: settle.clone() });
+    let ack = Transaction::new().settle(SettleItem::of(job.message.receipt.as_str(), settle.clone()));
     client.transaction_stage(transaction, &ack).await?;
     client.transaction_commit(transaction).await.map(drop)
 }

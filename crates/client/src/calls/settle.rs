@@ -24,7 +24,7 @@ impl Client {
 
     /// Settles messages of any queues of the namespace, with any outcomes. One result per item, in order.
     pub async fn settle(&self, items: &[SettleItem<'_>]) -> Result<Vec<ItemResult>, ClientError> {
-        if items.iter().all(|item| item.settle == Settle::Ack) {
+        if items.iter().all(|item| item.settle == Settle::Ack && item.add_cost == 0) {
             return self.ack_many(items.iter().map(|item| item.receipt.as_ref())).await;
         }
         self.many("/settle", encode::settle(items), items.len()).await

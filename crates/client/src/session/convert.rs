@@ -50,6 +50,7 @@ pub(crate) fn settlement(item: &SettleItem<'_>) -> v1::Settlement {
     let mut settlement = v1::Settlement {
         receipt: Bytes::copy_from_slice(item.receipt.as_bytes()),
         outcome: Bytes::from_static(item.settle.name().as_bytes()),
+        add_cost: (item.add_cost > 0).then_some(item.add_cost),
         ..v1::Settlement::default()
     };
     match &item.settle {

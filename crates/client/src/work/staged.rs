@@ -144,7 +144,7 @@ impl Staged {
                 *outcome = settle;
                 Ok(())
             }
-            _ => self.add(0, |others| others.settle(SettleItem { receipt: receipt.into(), settle })),
+            _ => self.add(0, |others| others.settle(SettleItem::of(receipt, settle))),
         }
     }
 
@@ -245,7 +245,7 @@ impl Staged {
         let mut outcome = None;
         if let Some((receipt, settle)) = own {
             outcome = Some(settle.clone());
-            transaction = transaction.settle(SettleItem { receipt: receipt.into(), settle });
+            transaction = transaction.settle(SettleItem::of(receipt, settle));
         }
         transaction = transaction.and(&others);
         let mut of_read = BTreeSet::new();

@@ -1,7 +1,6 @@
 //! Settles in batches without waiting for one to fill: what gathers while a request is under way is the next
 //! request.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -121,10 +120,8 @@ async fn settle(
     patience: Duration,
     summary: &mut Summary,
 ) {
-    let items: Vec<SettleItem<'_>> = batch
-        .iter()
-        .map(|s| SettleItem { receipt: Cow::Borrowed(&s.receipt), settle: s.settle.clone() })
-        .collect();
+    let items: Vec<SettleItem<'_>> =
+        batch.iter().map(|s| SettleItem::of(s.receipt.as_str(), s.settle.clone())).collect();
     let give_up = Instant::now() + patience;
     let mut result = match link {
         None => client.settle(&items).await,

@@ -16,6 +16,7 @@ use crate::limits::TRANSACTION_OUTCOMES_MAX;
 use crate::lock::state::ClaimSlot;
 use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
+use crate::queue::limit::COSTS_SINCE;
 use crate::queue::record::item::SendItemRecord;
 use crate::queue::send::several::{Naming, Refused, Several};
 use crate::transaction::record::{OperationRecord, TransactionRecord};
@@ -208,6 +209,9 @@ impl Engine {
         match operation {
             OperationRecord::Send(..) => Ok(()),
             OperationRecord::Settle(item) => {
+                if item.add_cost > 0 {
+                    self.core.expect_behaviour(COSTS_SINCE)?;
+                }
                 self.queue.extendable_slot(record.namespace, &item.receipt, &mut self.core).map(|_| ())
             }
             OperationRecord::Put(put) => {

@@ -173,6 +173,13 @@ impl QueueModule {
             if matches!(message.state, Some(State::Dead | State::Held)) {
                 queue.parked.insert(message.sequence);
             }
+            if message.state == Some(State::Ready) && !queue.is_stale(message) {
+                let options = self.extras.options(message.extras);
+                if let Some(options) = options.filter(|options| options.limit != Slot::NIL) {
+                    self.queue_limits.lines.slots.get_mut(options.limit).ready_cost +=
+                        u64::from(options.cost.0);
+                }
+            }
             if message.is_marked(mark::ARRIVED) {
                 queue.arrived.insert(message.sequence);
             }
@@ -188,6 +195,7 @@ impl QueueModule {
         self.ordering.rebuild();
         self.lanes.rebuild();
         self.queue_limits.rebuild();
+        self.derive_put_back();
         for (slot, limit) in self.queue_limits.slots.iter().filter(|(_, limit)| !limit.deleted) {
             self.indexes.get_mut(limit.namespace).limits.insert(limit.name.clone(), slot);
         }

@@ -327,7 +327,8 @@ impl QueueModule {
             || (state == State::Blocked && message.time_us > core.now_us);
         let options = self.extras.options(message.extras);
         let ordering = options.map_or(Slot::NIL, |options| options.ordering);
-        let (fair, limit) = (self.fair_lane(message.extras), self.key_line(message.extras));
+        let (limit, cost) = self.line_and_cost(message.extras);
+        let fair = self.fair_lane(message.extras);
         let unique = options.map_or(Slot::NIL, |options| options.unique);
         let ended = matches!(state, State::Dead | State::Held);
         let done = state == State::Done;
@@ -360,6 +361,7 @@ impl QueueModule {
             } else {
                 (*self.queue_limits.lines.slots.get(limit).key).into()
             },
+            cost,
             expires_at_us: Some(self.expires_us(slot)).filter(|&end_us| end_us > 0 && !ended_for_good),
             unique_key: if unique == Slot::NIL { Box::default() } else { self.unique.key(unique).into() },
             blocked_by: message.blocked_by().map(BlockedBy::name),

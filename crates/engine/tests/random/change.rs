@@ -7,7 +7,7 @@ use sluice_engine::event::EventKind;
 use sluice_engine::id::MessageId;
 use sluice_engine::query::{MessageView, State};
 
-use super::Run;
+use super::{COSTS, Run};
 
 impl Run {
     pub(super) fn change(&mut self) {
@@ -62,6 +62,7 @@ impl Run {
             deliver: self.numbers.one_in(3).then(|| Deliver::AfterMs(self.numbers.below(120_000))),
             max_attempts: Some(1 + self.numbers.below(4) as u16),
             tags: self.numbers.one_in(2).then(|| self.numbers.pick(&tags)),
+            cost: self.numbers.one_in(3).then(|| self.numbers.pick(&COSTS)),
         }
     }
 

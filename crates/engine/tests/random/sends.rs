@@ -9,7 +9,7 @@ use sluice_engine::item::{
 use sluice_engine::outcome::Reply;
 use sluice_engine::settings::{Backoff, BackoffKind};
 
-use super::Run;
+use super::{COSTS, Run};
 
 /// What is odd of the times of a batch.
 #[derive(Clone, Copy, PartialEq)]
@@ -171,6 +171,7 @@ impl Run {
             ordering_key: self.numbers.pick(keys),
             fair_key: self.numbers.pick(keys),
             limit_key: self.numbers.pick(keys),
+            cost: self.numbers.pick(&COSTS),
             unique: self.unique(),
             expires: match self.numbers.below(12) {
                 0 => Expires::AfterMs(100_000 + self.numbers.below(100_000)),

@@ -201,7 +201,13 @@ impl Run {
                 Settlement::Reject,
             ]);
             let error = run.numbers.pick(&["", "no luck"]);
-            [SettleItem { receipt: run.numbers.pick(&receipts), settlement, error, result: None }]
+            [SettleItem {
+                receipt: run.numbers.pick(&receipts),
+                settlement,
+                error,
+                result: None,
+                add_cost: 0,
+            }]
         };
         let settles = if receipts.is_empty() { 0 } else { count };
         let settled = (0..settles).map(|_| settled(self)).collect();

@@ -52,7 +52,7 @@ impl Run {
             let ack = settlement == Settlement::Ack;
             let result =
                 (ack && self.numbers.one_in(3)).then_some(Content { content_type: "", bytes: b"42" });
-            items.push(SettleItem { receipt, settlement, error, result });
+            items.push(SettleItem { receipt, settlement, error, result, add_cost: self.add_cost() });
         }
         let namespace = items[0].receipt.id.namespace;
         self.apply(&Command::Settle { namespace, items: &items });
@@ -62,6 +62,11 @@ impl Run {
         let Some(receipt) = self.receipt() else { return };
         let lease_ms = self.numbers.below(90_000);
         self.apply(&Command::Extend { namespace: receipt.id.namespace, items: &[(receipt, lease_ms)] });
+    }
+
+    /// None of most, of others some, or enough for a long debt.
+    fn add_cost(&mut self) -> u32 {
+        self.numbers.pick(&[0, 0, 0, 0, 1, 3, 500])
     }
 
     pub(super) fn report(&mut self) {
@@ -74,6 +79,7 @@ impl Run {
                 lease_ms: self.numbers.below(90_000),
                 progress: self.numbers.one_in(2).then_some(Progress { percent: 40, note }),
                 checkpoint: self.numbers.one_in(2).then_some(b"as far as this"),
+                add_cost: self.add_cost(),
             });
         }
         self.apply(&Command::Report { namespace: items[0].receipt.id.namespace, items: &items });

@@ -3,7 +3,7 @@
 use sluice_engine::command::{Deliver, SendItem};
 use sluice_engine::id::EPOCH_SHIFT;
 use sluice_engine::item::{Expires, OnDuplicate, SendOptions, Step, Unique, UniqueUntil};
-use sluice_engine::limit::{LimitRules, Rate};
+use sluice_engine::limit::{Cost, LimitRules, Rate};
 use sluice_engine::settings::{
     Backoff, BackoffKind, FairWeights, OnExpire, OrderingRetry, Overflow, Placement, QueuePatch, Quotas,
 };
@@ -134,9 +134,15 @@ pub(super) fn options<'a>(line: &Line<'a>, unique: &'a str) -> SendOptions<'a> {
         },
         reply_to: line.get("reply_to").unwrap_or(""),
         limit_key: key("limit_key"),
+        cost: cost(line).unwrap_or_default(),
         hold: line.get("hold") == Some("true"),
         ..SendOptions::default()
     }
+}
+
+/// `cost=COST`
+pub(super) fn cost(line: &Line<'_>) -> Option<Cost> {
+    line.number("cost").map(|cost| Cost(cost as u32))
 }
 
 /// `chain=QUEUE,QUEUE:PAYLOAD` and `on_failure=QUEUE`: steps without and with a payload of their own, all

@@ -9,11 +9,15 @@ use sluice_engine::command::{
 use sluice_engine::id::Receipt;
 use sluice_engine::item::{Chain, DependsMode, DependsOn, OnParentFailed, SendOptions, Step, Steps};
 
-use super::line::{Line, backoff, chain, deliver, options, words};
+use super::line::{Line, backoff, chain, cost, deliver, options, words};
 use super::{Player, START_US};
 
 /// Ids of parents, and places in the send.
 pub(super) type Parents = (Vec<[u8; 12]>, Vec<[u8; 4]>);
+
+fn add_cost(line: &Line<'_>) -> u32 {
+    line.number("add_cost").unwrap_or(0) as u32
+}
 
 pub(super) fn depends_on<'a>(line: &Line<'_>, (ids, places): &'a Parents) -> DependsOn<'a> {
     DependsOn {
@@ -267,7 +271,7 @@ impl Player {
             _ => Settlement::Reject,
         };
         let result = Some(settlement).filter(|end| *end == Settlement::Ack).and(result);
-        SettleItem { receipt: self.receipt(receipt), settlement, error, result }
+        SettleItem { receipt: self.receipt(receipt), settlement, error, result, add_cost: add_cost(line) }
     }
 
     /// Each of the deliveries reports the same.
@@ -282,6 +286,7 @@ impl Player {
                 lease_ms: line.number("lease_ms").unwrap_or(0),
                 progress,
                 checkpoint: line.get("checkpoint").map(str::as_bytes),
+                add_cost: add_cost(line),
             })
             .collect();
         self.run(&Command::Report { namespace: self.namespace(line), items: &items })
@@ -300,6 +305,7 @@ impl Player {
             deliver: deliver(line),
             max_attempts: line.number("max_attempts").map(|attempts| attempts as u16),
             tags: tags.as_deref(),
+            cost: cost(line),
         };
         let action = match verb {
             "cancel" => ChangeAction::Cancel,

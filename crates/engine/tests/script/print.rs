@@ -5,6 +5,7 @@ use sluice_engine::command::Deliver;
 use sluice_engine::event::{Event, EventDetail};
 use sluice_engine::flow::{FlowNode, FlowParent, FlowView};
 use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId};
+use sluice_engine::limit::Spent;
 use sluice_engine::outcome::{Delivery, Ended, Reply};
 use sluice_engine::query::{
     ConsumerView, Counters, LimitKeyView, LimitView, MessageView, NamespaceView, QueueView, ScheduleView,
@@ -390,13 +391,23 @@ fn flow_node(node: &FlowNode, depth: usize, lines: &mut Vec<String>) {
 pub(super) fn limit(view: &LimitView, time: impl Fn(u64) -> String) -> String {
     let next = view.next_at_us.map(|at| format!(", next at {}", time(at))).unwrap_or_default();
     let queues = view.queues.join(" ");
-    format!("{} of [{queues}]: in flight {}, waiting {}{next}", view.name, view.in_flight, view.waiting)
+    let spent = spent(view.spent);
+    format!(
+        "{} of [{queues}]: in flight {}, waiting {}{spent}{next}",
+        view.name, view.in_flight, view.waiting
+    )
 }
 
 pub(super) fn limit_key(view: &LimitKeyView, time: impl Fn(u64) -> String) -> String {
     let next = view.next_at_us.map(|at| format!(", next at {}", time(at))).unwrap_or_default();
     let key = String::from_utf8_lossy(&view.key);
-    format!("{key}: in flight {}, waiting {}{next}", view.in_flight, view.waiting)
+    let spent = spent(view.spent);
+    format!("{key}: in flight {}, waiting {}{spent}{next}", view.in_flight, view.waiting)
+}
+
+fn spent(spent: Option<Spent>) -> String {
+    let spent = spent.map_or(0, |spent| spent.at(0));
+    if spent > 0 { format!(", spent {spent}") } else { String::new() }
 }
 
 pub(super) fn consumer(view: &ConsumerView, time: impl Fn(u64) -> String) -> String {

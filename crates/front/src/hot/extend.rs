@@ -9,16 +9,17 @@ use sluice_engine::{Error, Limits};
 use super::settle::{Bounded, cleared};
 use crate::hot::Answer;
 use crate::hot::content::{Content, Names, Text};
+use crate::hot::options::cost;
 use crate::hot::source::Source;
 use sluice_calls::fault::{Fault, Read};
 use sluice_calls::hot::settle::{Parsed, in_order, parse_receipts};
 
 /// Fields of extend.
 pub(crate) const EXTEND_FIELDS: &[&str] =
-    &["receipt", "lease_ms", "progress", "checkpoint", "checkpoint_base64", "items"];
+    &["receipt", "lease_ms", "progress", "checkpoint", "checkpoint_base64", "add_cost", "items"];
 /// Fields of an item of extend.
 pub(crate) const EXTEND_ITEM_FIELDS: &[&str] =
-    &["receipt", "lease_ms", "progress", "checkpoint", "checkpoint_base64"];
+    &["receipt", "lease_ms", "progress", "checkpoint", "checkpoint_base64", "add_cost"];
 /// Fields of a progress.
 pub(crate) const PROGRESS_FIELDS: &[&str] = &["percent", "note"];
 
@@ -48,6 +49,7 @@ struct Extension<'a> {
     lease_ms: Option<u64>,
     progress: Option<(u8, Option<Text<'a>>)>,
     checkpoint: Option<Content<'a>>,
+    add_cost: Option<u32>,
 }
 
 impl<'a> Extension<'a> {
@@ -56,6 +58,7 @@ impl<'a> Extension<'a> {
             "receipt" => self.receipt = Some(reader.string()?),
             "lease_ms" => self.lease_ms = Some(reader.integer(1, LEASE_MS_MAX)?),
             "progress" => self.progress = Some(read_progress(reader)?),
+            "add_cost" => self.add_cost = Some(cost(reader)?),
             _ => reader.content(&mut self.checkpoint, CHECKPOINT, name)?,
         }
         Ok(())
@@ -67,6 +70,7 @@ impl<'a> Extension<'a> {
             ("lease_ms", self.lease_ms.is_some()),
             ("progress", self.progress.is_some()),
             ("checkpoint", self.checkpoint.is_some()),
+            ("add_cost", self.add_cost.is_some()),
         ];
         given.into_iter().find_map(|(name, given)| given.then_some(name))
     }
@@ -132,7 +136,10 @@ impl<'a> Extensions<'a> {
     pub(crate) async fn extend(&self, cleared: Cleared<'_>) -> Result<Vec<Result<(), Error>>, Error> {
         let (items, refused) = self.items();
         // Plain ones get a record of their own kind, which is the smallest.
-        let plain = items.iter().all(|item| item.progress.is_none() && item.checkpoint.is_none());
+        let is_plain = |item: &ReportItem<'_>| {
+            item.progress.is_none() && item.checkpoint.is_none() && item.add_cost == 0
+        };
+        let plain = items.iter().all(is_plain);
         let extended = if plain {
             let items: Vec<_> = items.iter().map(|item| (item.receipt, item.lease_ms)).collect();
             cleared.extend(&items).await?
@@ -155,6 +162,7 @@ impl<'a> Extensions<'a> {
                     note: note.map_or("", |note| note.get(&self.scratch)),
                 }),
                 checkpoint: item.checkpoint.map(|content| content.get(&self.scratch, &self.octets)),
+                add_cost: item.add_cost.unwrap_or(0),
             }
         })
     }
@@ -186,7 +194,7 @@ mod tests {
         let receipt = Receipt { id, token: 1, tag: 0 };
         let body = format!(
             r#"{{"items":[{{"receipt":"{receipt}","progress":{{"percent":40,"note":"a\u0062"}},"checkpoint_base64":"/wA="}},
-                {{"receipt":"{receipt}","lease_ms":5,"checkpoint":"x"}}]}}"#
+                {{"receipt":"{receipt}","lease_ms":5,"checkpoint":"x","add_cost":7}}]}}"#
         );
         let request = read(&body).unwrap();
         let (items, refused) = request.items();
@@ -195,6 +203,7 @@ mod tests {
         assert_eq!(items[0].progress, Some(Progress { percent: 40, note: "ab" }));
         assert_eq!(items[0].checkpoint, Some(&[255, 0][..]));
         assert_eq!((items[1].lease_ms, items[1].checkpoint), (5, Some(&b"x"[..])));
+        assert_eq!((items[0].add_cost, items[1].add_cost), (0, 7));
     }
 
     #[test]
@@ -205,6 +214,8 @@ mod tests {
         };
         assert_eq!(fault(r#"{"items":[],"lease_ms":4}"#).0, "conflicting_fields");
         assert_eq!(fault(r#"{"items":[],"progress":{"percent":1}}"#).0, "conflicting_fields");
+        assert_eq!(fault(r#"{"items":[],"add_cost":0}"#).0, "conflicting_fields");
+        assert_eq!(fault(r#"{"receipt":"r","add_cost":10000001}"#).1, "add_cost");
         assert_eq!(fault(r#"{"items":[{}]}"#).1, "items[0].receipt");
         assert_eq!(fault(r#"{"receipt":"r","progress":{"percent":101}}"#).1, "progress.percent");
         assert_eq!(fault(r#"{"receipt":"r","progress":{}}"#), ("missing_field", "progress.percent".into()));

@@ -4,6 +4,7 @@ use sluice_engine::item::{
     Chain, DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
     WINDOW_MS_MAX,
 };
+use sluice_engine::limit::{COST_MAX, Cost};
 use sluice_engine::limits::DELAY_MS_MAX;
 
 use sluice_calls::fault::{Fault, Read};
@@ -26,6 +27,7 @@ pub(crate) struct Options<'a> {
     ordering_key: Option<Text<'a>>,
     fair_key: Option<Text<'a>>,
     limit_key: Option<Text<'a>>,
+    cost: Cost,
     unique: Option<UniqueFields<'a>>,
     expires: Expires,
     result_ttl_ms: u64,
@@ -52,6 +54,7 @@ impl<'a> Options<'a> {
             "ordering_key" => self.ordering_key = Some(key(reader)?),
             "fair_key" => self.fair_key = Some(key(reader)?),
             "limit_key" => self.limit_key = Some(key(reader)?),
+            "cost" => self.cost = Cost(cost(reader)?),
             "unique" => self.unique = Some(unique(reader)?),
             "ttl_ms" | "expires_at_ms" => {
                 if self.expires != Expires::Never {
@@ -98,6 +101,7 @@ impl<'a> Options<'a> {
             ordering_key: text(self.ordering_key).as_bytes(),
             fair_key: text(self.fair_key).as_bytes(),
             limit_key: text(self.limit_key).as_bytes(),
+            cost: self.cost,
             unique: self.unique.as_ref().map(|unique| Unique {
                 key: unique.key.get(scratch).as_bytes(),
                 window_ms: unique.window_ms,
@@ -119,6 +123,11 @@ impl<'a> Options<'a> {
             chain: Chain::None,
         }
     }
+}
+
+/// Reads a cost.
+pub(super) fn cost<'a>(reader: &mut impl Source<'a>) -> Read<u32> {
+    Ok(reader.integer(0, COST_MAX.into())? as u32)
 }
 
 /// A text that is not empty: an empty one would mean that none is given.
@@ -185,7 +194,7 @@ mod tests {
 
     #[test]
     fn every_option_is_read() {
-        let body = r#"{"payload":"","ordering_key":"o\u0041","fair_key":"f","limit_key":"l",
+        let body = r#"{"payload":"","ordering_key":"o\u0041","fair_key":"f","limit_key":"l","cost":250,
             "unique":{"key":"u","window_ms":9,"until":"window","on_duplicate":"debounce"},
             "ttl_ms":7,"result_ttl_ms":8,"correlation_id":"c","reply_to":"r","hold":true,
             "depends_on":["00000080000g0000000g"],"depends_mode":"any","on_parent_failed":"run"}"#;
@@ -204,6 +213,7 @@ mod tests {
             ordering_key: b"oA",
             fair_key: b"f",
             limit_key: b"l",
+            cost: Cost(250),
             unique: Some(unique),
             expires: Expires::AfterMs(7),
             result_ttl_ms: 8,
@@ -229,6 +239,8 @@ mod tests {
                 r#"{"payload":"","ttl_ms":1,"expires_at_ms":2}"#,
                 "expires_at_ms: ttl_ms and expires_at_ms are both",
             ),
+            (r#"{"payload":"","cost":-1}"#, "cost: expected a number from 0 to 10000000"),
+            (r#"{"payload":"","cost":10000001}"#, "cost: expected a number from 0 to 10000000"),
             (r#"{"payload":"","ttl_ms":0}"#, "ttl_ms: expected a number from 1 to"),
             (r#"{"payload":"","unique":{}}"#, "unique.key: a unique message needs its key"),
             (

@@ -10,7 +10,7 @@ use sluice_engine::{Error, Limits};
 use crate::hot::Answer;
 use crate::hot::content::Text;
 use crate::hot::content::{Content, Names};
-use crate::hot::options::word;
+use crate::hot::options::{cost, word};
 use crate::hot::source::Source;
 use sluice_calls::fault::{Fault, Read};
 pub(crate) use sluice_calls::hot::settle::Outcome;
@@ -19,18 +19,26 @@ use sluice_calls::value::Words;
 
 /// Fields of ack.
 pub(crate) const ACK_FIELDS: &[&str] =
-    &["receipt", "receipts", "result", "result_base64", "result_content_type"];
+    &["receipt", "receipts", "add_cost", "result", "result_base64", "result_content_type"];
 /// Fields of nack.
-pub(crate) const NACK_FIELDS: &[&str] = &["receipt", "receipts", "error", "delay_ms"];
+pub(crate) const NACK_FIELDS: &[&str] = &["receipt", "receipts", "add_cost", "error", "delay_ms"];
 /// Fields of release.
-pub(crate) const RELEASE_FIELDS: &[&str] = &["receipt", "receipts", "delay_ms"];
+pub(crate) const RELEASE_FIELDS: &[&str] = &["receipt", "receipts", "add_cost", "delay_ms"];
 /// Fields of reject.
-pub(crate) const REJECT_FIELDS: &[&str] = &["receipt", "receipts", "error"];
+pub(crate) const REJECT_FIELDS: &[&str] = &["receipt", "receipts", "add_cost", "error"];
 /// Fields of settle.
 pub(crate) const SETTLE_FIELDS: &[&str] = &["items"];
 /// Fields of an item of settle.
-pub(crate) const SETTLE_ITEM_FIELDS: &[&str] =
-    &["receipt", "outcome", "error", "delay_ms", "result", "result_base64", "result_content_type"];
+pub(crate) const SETTLE_ITEM_FIELDS: &[&str] = &[
+    "receipt",
+    "outcome",
+    "add_cost",
+    "error",
+    "delay_ms",
+    "result",
+    "result_base64",
+    "result_content_type",
+];
 /// Bytes of a receipt in a list: 45 characters, the quotes and a comma.
 const RECEIPT_BYTES: usize = 48;
 
@@ -127,6 +135,7 @@ pub(crate) struct Settlements<'a> {
 #[derive(Clone, Copy, Debug)]
 struct End<'a> {
     settlement: Settlement,
+    add_cost: u32,
     error: Option<Text<'a>>,
     result: Option<ResultText<'a>>,
 }
@@ -173,7 +182,7 @@ impl<'a> Settlements<'a> {
         outcome: Outcome,
         limits: &Limits,
     ) -> Read<Settlements<'a>> {
-        let (mut receipt, mut error, mut delay_ms) = (None, None, None);
+        let (mut receipt, mut error, mut delay_ms, mut add_cost) = (None, None, None, 0);
         let mut receipts: Option<Bounded<Text<'a>>> = None;
         let mut result = ResultFields::default();
         reader.object(fields_of(outcome), |reader, name| {
@@ -187,6 +196,7 @@ impl<'a> Settlements<'a> {
                         Ok(())
                     })?;
                 }
+                "add_cost" => add_cost = cost(reader)?,
                 "error" => error = Some(reader.string()?),
                 "delay_ms" => delay_ms = Some(reader.integer(0, DELAY_MS_MAX)?),
                 other => result.field(reader, other)?,
@@ -207,7 +217,7 @@ impl<'a> Settlements<'a> {
         if let Some(result) = &mut result {
             result.content.decode(RESULT, &scratch, &mut octets)?;
         }
-        let ends = vec![End { settlement, error, result }];
+        let ends = vec![End { settlement, add_cost, error, result }];
         Ok(Settlements { receipts, ends, scratch, octets, is_list })
     }
 
@@ -269,18 +279,20 @@ impl<'a> Settlements<'a> {
                 content_type: result.content_type.map_or("", |text| text.get(&self.scratch)),
                 bytes: result.content.get(&self.scratch, &self.octets),
             }),
+            add_cost: end.add_cost,
         }
     }
 }
 
 /// A receipt, and how its delivery ended.
 fn read_settlement<'a>(reader: &mut impl Source<'a>) -> Read<(Text<'a>, End<'a>)> {
-    let (mut receipt, mut outcome, mut error, mut delay_ms) = (None, None, None, None);
+    let (mut receipt, mut outcome, mut error, mut delay_ms, mut add_cost) = (None, None, None, None, 0);
     let mut result = ResultFields::default();
     reader.object(SETTLE_ITEM_FIELDS, |reader, name| {
         match name {
             "receipt" => receipt = Some(reader.string()?),
             "outcome" => outcome = Some(word(reader)?),
+            "add_cost" => add_cost = cost(reader)?,
             "error" => error = Some(reader.string()?),
             "delay_ms" => delay_ms = Some(reader.integer(0, DELAY_MS_MAX)?),
             other => result.field(reader, other)?,
@@ -299,7 +311,7 @@ fn read_settlement<'a>(reader: &mut impl Source<'a>) -> Read<(Text<'a>, End<'a>)
             return Err(Fault::new("conflicting_fields", reason).inside(field));
         }
     }
-    Ok((receipt, End { settlement: outcome.settlement(delay_ms), error, result }))
+    Ok((receipt, End { settlement: outcome.settlement(delay_ms), add_cost, error, result }))
 }
 
 /// The beginning of an error text, as much as is kept.
@@ -320,7 +332,7 @@ mod tests {
     #[test]
     fn mixed_outcomes_are_read_in_order_and_a_bad_receipt_fails_alone() {
         let body = format!(
-            r#"{{"items":[{{"receipt":"{}","outcome":"ack"}},{{"receipt":"nonsense","outcome":"ack"}},
+            r#"{{"items":[{{"receipt":"{}","outcome":"ack","add_cost":3}},{{"receipt":"nonsense","outcome":"ack"}},
                 {{"outcome":"nack","receipt":"{}","error":"e","delay_ms":7}},
                 {{"receipt":"{}","outcome":"release"}}]}}"#,
             receipt(1),
@@ -331,7 +343,7 @@ mod tests {
             .and_then(|reader| Settlements::read_mixed(reader, &Limits::default()))
             .unwrap();
         let (items, refused) = request.items();
-        assert_eq!(items.len(), 3);
+        assert_eq!(items.iter().map(|item| item.add_cost).collect::<Vec<_>>(), [3, 0, 0]);
         assert_eq!(items[1].settlement, Settlement::Nack { delay_ms: Some(7) });
         assert_eq!(items[1].error, "e");
         assert_eq!(items[2].settlement, Settlement::Release { delay_ms: 0 });
@@ -370,6 +382,7 @@ mod tests {
         assert_eq!(ack("{}").field, "receipt");
         assert_eq!(ack(r#"{"receipt":"a","receipts":[]}"#).code, "conflicting_fields");
         assert_eq!(ack(r#"{"receipt":"a","delay_ms":1}"#).code, "unknown_field");
+        assert_eq!(ack(r#"{"receipt":"a","add_cost":-1}"#).field, "add_cost");
         assert_eq!(ack(r#"{"receipts":["a","b","c"]}"#).code, "batch_too_large");
         assert_eq!(ack(r#"{"receipts":[1]}"#).field, "receipts[0]");
         assert_eq!(mixed("{}").field, "items");

@@ -1,6 +1,7 @@
 //! Optional fields of a raw send, by their headers.
 
 use sluice_engine::item::{Expires, SendOptions, WINDOW_MS_MAX};
+use sluice_engine::limit::{COST_MAX, Cost};
 use sluice_engine::limits::DELAY_MS_MAX;
 
 use crate::hot::options::{AT_MS_MAX, plain_unique};
@@ -14,6 +15,7 @@ pub(super) fn header<'h>(options: &mut SendOptions<'h>, name: &str, value: &'h s
         "sluice-ordering-key" => options.ordering_key = given(value)?.as_bytes(),
         "sluice-fair-key" => options.fair_key = given(value)?.as_bytes(),
         "sluice-limit-key" => options.limit_key = given(value)?.as_bytes(),
+        "sluice-cost" => options.cost = Cost(integer(value, 0, COST_MAX.into())? as u32),
         "sluice-unique" => options.unique = Some(plain_unique(Reader::new(value.as_bytes())?)?),
         "sluice-ttl-ms" | "sluice-expires-at-ms" if options.expires != Expires::Never => return Err(both()),
         "sluice-ttl-ms" => options.expires = Expires::AfterMs(integer(value, 1, DELAY_MS_MAX)?),

@@ -85,3 +85,57 @@ async fn a_time_that_has_come_is_not_told_though_nothing_has_happened_since() {
     let shown = server.get("/v1/limits/slow").await.json();
     assert_eq!(shown.get("next_at_ms"), None);
 }
+
+#[tokio::test]
+async fn costs_and_reports_of_costs_count_in_rates_and_are_shown() {
+    let server = Server::start().await;
+    let rules = r#"{"rate_per_key":{"count":100,"period_ms":3600000}}"#;
+    server.call("PUT", "/v1/limits/tokens", rules).await;
+    server.call("PUT", "/v1/queues/q", r#"{"limit":"tokens"}"#).await;
+    let send = async |body: &str| server.post("/v1/queues/q/messages", body).await;
+    let sent = send(
+        r#"{"messages":[{"payload":"a","limit_key":"k","cost":20},{"payload":"b","limit_key":"k"},
+        {"payload":"c","limit_key":"k","cost":0}]}"#,
+    );
+    let sent = sent.await.json();
+    let stored = server.get(&format!("/v1/messages/{}", sent["ids"][0].as_str().unwrap())).await.json();
+    assert_eq!(stored["cost"], 20);
+    let stored = server.get(&format!("/v1/messages/{}", sent["ids"][1].as_str().unwrap())).await.json();
+    assert_eq!(stored.get("cost"), None);
+    let receive = async || server.post("/v1/queues/q/receive", "{}").await.json()["messages"].clone();
+    let spent = async || server.get("/v1/limits/tokens?key=k").await.json()["keys"][0]["spent"].clone();
+
+    let receipt = receive().await[0]["receipt"].as_str().unwrap().to_owned();
+    assert_eq!(spent().await, 20);
+    let report = json!({"receipt": receipt, "add_cost": 30}).to_string();
+    assert_eq!(server.post("/v1/extend", &report).await.json(), json!({}));
+    assert_eq!(spent().await, 50);
+    let report = json!({"items": [{"receipt": receipt, "outcome": "ack", "add_cost": 100}]}).to_string();
+    for _ in 0..2 {
+        assert_eq!(server.post("/v1/settle", &report).await.status, 200);
+        assert_eq!(spent().await, 150, "a repeat adds nothing");
+    }
+    assert_eq!(receive().await, json!([]), "what is over budget is debt");
+    let shown = server.get("/v1/limits/tokens?waiting=true").await.json();
+    assert_eq!((&shown["keys"][0]["waiting"], shown.get("spent")), (&json!(2), None));
+    assert!(shown["keys"][0]["next_at_ms"].as_u64().is_some());
+
+    let change = r#"{"cost":7}"#;
+    let id = sent["ids"][1].as_str().unwrap();
+    assert_eq!(server.post(&format!("/v1/messages/{id}/change"), change).await.status, 200);
+    assert_eq!(server.get(&format!("/v1/messages/{id}")).await.json()["cost"], 7);
+    server.call("PUT", "/v1/limits/tokens", r#"{"rate_per_key":{"count":1000,"period_ms":3600000}}"#).await;
+    assert_eq!(receive().await, json!([]), "new rules forgive debt, and no more");
+
+    for (body, field) in
+        [(r#"{"payload":"","cost":10000001}"#, "cost"), (r#"{"payload":"","cost":-1}"#, "cost")]
+    {
+        let refused = send(body).await;
+        assert_eq!(
+            (refused.status, refused.json()["error"]["details"]["field"].as_str()),
+            (400, Some(field))
+        );
+    }
+    let refused = server.post("/v1/ack", &json!({"receipt": receipt, "add_cost": "1"}).to_string()).await;
+    assert_eq!(refused.status, 400);
+}

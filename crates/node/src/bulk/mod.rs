@@ -22,6 +22,7 @@ use sluice_engine::Error;
 use sluice_engine::change::{Change, ChangeAction, NewFields, Verb};
 use sluice_engine::command::{Command, Deliver};
 use sluice_engine::id::{MessageId, NamespaceId};
+use sluice_engine::limit::Cost;
 use sluice_engine::limits::Limits;
 use tokio::sync::watch;
 
@@ -113,6 +114,8 @@ pub enum BulkAction {
         deliver: Option<Deliver>,
         /// See [`NewFields::max_attempts`].
         max_attempts: Option<u16>,
+        /// See [`NewFields::cost`].
+        cost: Option<Cost>,
         /// See [`NewFields::tags`].
         tags: Option<Vec<String>>,
     },
@@ -141,13 +144,14 @@ impl BulkAction {
             BulkAction::Deny => take(ChangeAction::Deny),
             BulkAction::Retry => take(ChangeAction::Retry),
             BulkAction::Move { to } => take(ChangeAction::Move { to }),
-            BulkAction::Set { priority, deliver, max_attempts, tags } => {
+            BulkAction::Set { priority, deliver, max_attempts, cost, tags } => {
                 let tags: Option<Vec<&str>> =
                     tags.as_ref().map(|tags| tags.iter().map(String::as_str).collect());
                 take(ChangeAction::Set(NewFields {
                     priority: *priority,
                     deliver: *deliver,
                     max_attempts: *max_attempts,
+                    cost: *cost,
                     tags: tags.as_deref(),
                 }))
             }

@@ -51,5 +51,11 @@ pub(super) fn read_given(
 
 /// The settlement that releases a delivery at once.
 pub(crate) fn release(receipt: Receipt) -> SettleItem<'static> {
-    SettleItem { receipt, settlement: Settlement::GiveBack { delay_ms: 0 }, error: "", result: None }
+    SettleItem {
+        receipt,
+        settlement: Settlement::GiveBack { delay_ms: 0 },
+        error: "",
+        result: None,
+        add_cost: 0,
+    }
 }

@@ -94,6 +94,7 @@ async fn a_filter_looks_at_tags_headers_errors_and_numbers() {
         settlement: failed,
         error: "smtp: 451 try later",
         result: None,
+        add_cost: 0,
     };
     node.settle(NamespaceId::DEFAULT, &[item]).await.unwrap();
     assert_eq!(count(|filter| filter.error_contains = Some("451".to_owned())).await, 1);

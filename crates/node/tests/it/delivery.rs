@@ -182,6 +182,7 @@ async fn a_settle_of_many_has_a_result_for_each() {
         settlement: Settlement::Ack,
         error: "",
         result: None,
+        add_cost: 0,
     };
     let items: Vec<_> = many.iter().map(item).collect();
     let refused = node.settle(NamespaceId::DEFAULT, &items).await;

@@ -77,7 +77,7 @@ async fn an_error_text_that_is_damaged_is_told_from_one_that_was_not_given() {
     for error in ["what the disk forgets", "", "timeout"] {
         send(&node, "jobs", &[b"x"]).await;
         let receipt = receive(&node, "jobs", 1, 0).await.unwrap()[0].delivery.receipt;
-        let item = SettleItem { receipt, settlement: Settlement::Reject, error, result: None };
+        let item = SettleItem { receipt, settlement: Settlement::Reject, error, result: None, add_cost: 0 };
         node.settle(NamespaceId::DEFAULT, &[item]).await.unwrap()[0].clone().unwrap();
     }
     // Out of the cache.

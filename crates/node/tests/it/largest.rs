@@ -90,7 +90,13 @@ impl Run {
     }
 
     fn settle(&mut self, receipts: &[Receipt], settlement: Settlement) {
-        let item = |receipt: &Receipt| SettleItem { receipt: *receipt, settlement, error: "", result: None };
+        let item = |receipt: &Receipt| SettleItem {
+            receipt: *receipt,
+            settlement,
+            error: "",
+            result: None,
+            add_cost: 0,
+        };
         let items: Vec<_> = receipts.iter().map(item).collect();
         self.apply("settle", &Command::Settle { namespace: NAMESPACE, items: &items });
     }

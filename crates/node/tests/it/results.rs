@@ -29,6 +29,7 @@ async fn ack(node: &Node, delivered: &[Delivered], result: &[u8]) {
         settlement: Settlement::Ack,
         error: "",
         result,
+        add_cost: 0,
     };
     let items: Vec<_> = delivered.iter().map(item).collect();
     assert!(node.settle(NamespaceId::DEFAULT, &items).await.unwrap().iter().all(Result::is_ok));
@@ -125,6 +126,7 @@ async fn the_next_attempt_gets_the_checkpoint_of_the_last_one() {
         lease_ms: 0,
         progress: Some(Progress { percent: 40, note: "two of five" }),
         checkpoint: Some(b"row 2"),
+        add_cost: 0,
     };
     assert_eq!(node.report(NamespaceId::DEFAULT, &[report]).await.unwrap(), [Ok(())]);
     let pending = node.await_result(id, Duration::ZERO).await.unwrap();

@@ -47,7 +47,7 @@ fn on_a_full_disk_settlements_take_effect_without_their_texts() {
         (Settlement::Release { delay_ms: 0 }, "not now", None),
     ];
     for (given, (settlement, error, result)) in given.iter().zip(settlements) {
-        let items = [SettleItem { receipt: given.delivery.receipt, settlement, error, result }];
+        let items = [SettleItem { receipt: given.delivery.receipt, settlement, error, result, add_cost: 0 }];
         let answer = rig.answer(&Command::Settle { namespace: NamespaceId::DEFAULT, items: &items });
         assert!(answer.result.is_ok() && answer.results.iter().all(Result::is_ok), "{answer:?}");
     }
@@ -66,7 +66,7 @@ fn on_a_full_disk_a_lease_is_extended_without_the_note_and_never_without_the_che
     rig.full_for_growing.store(true, Relaxed);
     let progress = Some(Progress { percent: 40, note: "two of five" });
     for (checkpoint, is_done) in [(None, true), (Some(&b"row 2"[..]), false)] {
-        let items = [ReportItem { receipt, lease_ms: 60_000, progress, checkpoint }];
+        let items = [ReportItem { receipt, lease_ms: 60_000, progress, checkpoint, add_cost: 0 }];
         let answer = rig.answer(&Command::Report { namespace: NamespaceId::DEFAULT, items: &items });
         let done = answer.result.is_ok() && answer.results.iter().all(Result::is_ok);
         assert_eq!(done, is_done, "{answer:?}");
@@ -84,7 +84,7 @@ fn a_full_disk_refuses_a_result_that_is_asked_for() {
     let receipt = reply.try_recv().unwrap().unwrap()[0].delivery.receipt;
     rig.full_for_growing.store(true, Relaxed);
     let result = Some(Content { content_type: "", bytes: b"it is kept" });
-    let items = [SettleItem { receipt, settlement: Settlement::Ack, error: "", result }];
+    let items = [SettleItem { receipt, settlement: Settlement::Ack, error: "", result, add_cost: 0 }];
     let ack = Command::Settle { namespace: NamespaceId::DEFAULT, items: &items };
     assert!(matches!(rig.answer(&ack).result, Err(Error::DiskFull { .. })));
     rig.full_for_growing.store(false, Relaxed);
@@ -109,7 +109,7 @@ fn a_full_disk_refuses_the_result_that_a_next_step_takes_and_leaves_out_others()
         let receipt = reply.try_recv().unwrap().unwrap()[0].delivery.receipt;
         rig.full_for_growing.store(true, Relaxed);
         let result = Some(Content { content_type: "", bytes: b"a result" });
-        let items = [SettleItem { receipt, settlement: Settlement::Ack, error: "", result }];
+        let items = [SettleItem { receipt, settlement: Settlement::Ack, error: "", result, add_cost: 0 }];
         let ack = Command::Settle { namespace: NamespaceId::DEFAULT, items: &items };
         assert_eq!(rig.answer(&ack).result.is_ok(), is_done, "own payload: {own_payload}");
     }
@@ -240,6 +240,7 @@ fn much_to_apply_does_not_hold_up_the_next_batch() {
             settlement,
             error: "",
             result: None,
+            add_cost: 0,
         };
         let items: Vec<_> = given.iter().map(item).collect();
         let command = Command::Settle { namespace: NamespaceId::DEFAULT, items: &items };

@@ -62,7 +62,7 @@ fn the_largest_records_are_short_to_apply() {
             if send.len() % 2 == 0 { Settlement::Ack } else { Settlement::Nack { delay_ms: Some(1) } };
         let items: Vec<_> = receipts
             .iter()
-            .map(|receipt| SettleItem { receipt: *receipt, settlement, error: "", result: None })
+            .map(|receipt| SettleItem { receipt: *receipt, settlement, error: "", result: None, add_cost: 0 })
             .collect();
         index += 1;
         settle.push(timed(

@@ -86,8 +86,13 @@ pub async fn receive_in(
 }
 
 pub async fn settle(node: &Node, delivered: &[Delivered], settlement: Settlement) -> Vec<Result<(), Error>> {
-    let item =
-        |d: &Delivered| SettleItem { receipt: d.delivery.receipt, settlement, error: "", result: None };
+    let item = |d: &Delivered| SettleItem {
+        receipt: d.delivery.receipt,
+        settlement,
+        error: "",
+        result: None,
+        add_cost: 0,
+    };
     let items: Vec<_> = delivered.iter().map(item).collect();
     node.settle(NamespaceId::DEFAULT, &items).await.unwrap()
 }

@@ -789,6 +789,9 @@ pub struct Message {
     /// Step that is sent when the message, or a step of its chain, fails.
     #[prost(message, optional, boxed, tag = "24")]
     pub on_failure: ::core::option::Option<::prost::alloc::boxed::Box<Step>>,
+    /// Share of the rates of its queue's limit that each of its deliveries takes, 0 to 10,000,000; default 1.
+    #[prost(uint32, optional, tag = "25")]
+    pub cost: ::core::option::Option<u32>,
 }
 /// A step of a chain: the fields of an independent message, and its queue.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -834,6 +837,8 @@ pub struct Step {
     /// Queue to send to.
     #[prost(bytes = "bytes", tag = "19")]
     pub queue: ::prost::bytes::Bytes,
+    #[prost(uint32, optional, tag = "20")]
+    pub cost: ::core::option::Option<u32>,
 }
 /// A message as its consumer receives it.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -917,6 +922,9 @@ pub struct Settlement {
     /// Media type of the result.
     #[prost(bytes = "bytes", optional, tag = "6")]
     pub result_content_type: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Cost of the work beyond that of the message, 0 to 10,000,000; default 0.
+    #[prost(uint32, optional, tag = "7")]
+    pub add_cost: ::core::option::Option<u32>,
 }
 /// A lease to extend, with a report of its holder.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -933,6 +941,9 @@ pub struct Extension {
     /// Checkpoint for the next attempt, up to 256 KiB.
     #[prost(bytes = "bytes", optional, tag = "4")]
     pub checkpoint: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Cost of the work beyond that of the message and of earlier reports, 0 to 10,000,000; default 0.
+    #[prost(uint32, optional, tag = "5")]
+    pub add_cost: ::core::option::Option<u32>,
 }
 /// Progress of the work on a message.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1233,6 +1244,9 @@ pub struct StoredMessage {
     /// Whether its payload was requested and does not verify.
     #[prost(bool, tag = "40")]
     pub payload_damaged: bool,
+    /// Share of its limit's rates that each of its deliveries takes; not set if it is 1.
+    #[prost(uint32, optional, tag = "41")]
+    pub cost: ::core::option::Option<u32>,
 }
 /// An attempt that has ended.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1377,6 +1391,9 @@ pub struct ChangeFieldsRequest {
     /// Replace all tags of the message.
     #[prost(message, optional, tag = "10")]
     pub tags: ::core::option::Option<TagList>,
+    /// Share of its limit's rates that each delivery takes from now on, 0 to 10,000,000.
+    #[prost(uint32, optional, tag = "11")]
+    pub cost: ::core::option::Option<u32>,
 }
 /// A list of tags, which may be given and empty.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1462,6 +1479,8 @@ pub struct GroupMessage {
     pub chain: ::prost::alloc::vec::Vec<Step>,
     #[prost(message, optional, tag = "25")]
     pub on_failure: ::core::option::Option<Step>,
+    #[prost(uint32, optional, tag = "26")]
+    pub cost: ::core::option::Option<u32>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SendGroupResponse {

@@ -269,7 +269,7 @@ impl Client<'_> {
     }
 
     fn settle(&self, receipt: Receipt, settlement: Settlement) -> (Request, Receiver<Answer>) {
-        let items = [SettleItem { receipt, settlement, error: "", result: None }];
+        let items = [SettleItem { receipt, settlement, error: "", result: None, add_cost: 0 }];
         propose(&Command::Settle { namespace: NAMESPACE, items: &items })
     }
 

@@ -71,7 +71,8 @@ impl Log {
     /// Answers that a token has settled a message, with an event of this kind.
     fn settle(&mut self, of: u64, token: u64, kind: EventKind) -> Checked {
         let receipt = Receipt { id: id(of), token, tag: 0 };
-        let items = [SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None }];
+        let items =
+            [SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None, add_cost: 0 }];
         let events = vec![event(kind, of, 1)];
         let outcome = Outcome { results: vec![Ok(())], events, ..Outcome::default() };
         self.follow(&Command::Settle { namespace: NamespaceId::DEFAULT, items: &items }, &outcome)

@@ -286,6 +286,7 @@ impl Apply<'_> {
         let Some(message) = self.world.messages.get_mut(&id) else { return };
         message.max_attempts = fields.max_attempts.unwrap_or(message.max_attempts);
         message.changes.tags = tags.or(message.changes.tags);
+        message.keys.cost = fields.cost.unwrap_or(message.keys.cost);
         let priority = fields.priority.filter(|priority| *priority != message.priority);
         message.priority = priority.unwrap_or(message.priority);
         match message.place {

@@ -125,6 +125,7 @@ fn compare_message(world: &ModelState, id: MessageId, message: &Message, engine:
         && world.agrees(message, view.state)
         && view.priority == message.priority
         && view.attempts == message.attempts
+        && view.cost == message.keys.cost
         && view.deliveries == message.deliveries
         && view.max_attempts == message.max_attempts(settings)
         && view.sent_at_us == message.sent_us

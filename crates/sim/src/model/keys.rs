@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use sluice_engine::command::Command;
 use sluice_engine::id::{MessageId, NamespaceId, QueueId};
 use sluice_engine::item::SendOptions;
-use sluice_engine::limit::{LimitRules, Rate};
+use sluice_engine::limit::{Cost, LimitRules, Rate};
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::State;
 use sluice_engine::settings::{OrderingRetry, QueuePatch};
@@ -17,15 +17,16 @@ use sluice_engine::settings::{OrderingRetry, QueuePatch};
 use super::{Apply, Checked, ensure};
 use super::{Message, MessagePlace, ModelState, Queue};
 
-/// Number of deliveries under a rate that are kept for the check.
-const DELIVERIES_MAX: usize = 2_000;
+/// Number of costs under a rate that are kept for the check.
+const SPENT_MAX: usize = 2_000;
 
-/// Keys of one message; empty: none.
+/// Keys of one message, and its cost; empty: none.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Keys {
     pub(super) ordering: Vec<u8>,
     pub(super) fair: Vec<u8>,
     pub(super) limit: Vec<u8>,
+    pub(super) cost: Cost,
 }
 
 impl Keys {
@@ -35,11 +36,12 @@ impl Keys {
             ordering: options.ordering_key.to_vec(),
             fair: options.fair_key.to_vec(),
             limit: options.limit_key.to_vec(),
+            cost: options.cost,
         }
     }
 
     pub(super) fn any(&self) -> bool {
-        *self != Keys::default()
+        !(self.ordering.is_empty() && self.fair.is_empty() && self.limit.is_empty())
     }
 
     /// True when a message with these keys may be blocked.
@@ -81,12 +83,19 @@ impl Turn {
     }
 }
 
-/// A limit, and the times of deliveries under its present rates.
+/// A limit, and what was spent under its present rates.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Limited {
     rules: LimitRules,
-    given_us: Vec<u64>,
-    given_by_key_us: BTreeMap<Vec<u8>, Vec<u64>>,
+    spent: Vec<Spent>,
+    spent_by_key: BTreeMap<Vec<u8>, Vec<Spent>>,
+}
+
+/// Cost of a delivery, or one that its holder has reported.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Spent {
+    at_us: u64,
+    cost: u32,
 }
 
 impl ModelState {
@@ -128,7 +137,7 @@ impl Apply<'_> {
             return self.fails("namespace_not_found");
         }
         self.succeeds()?;
-        let limited = Limited { rules, given_us: Vec::new(), given_by_key_us: BTreeMap::new() };
+        let limited = Limited { rules, spent: Vec::new(), spent_by_key: BTreeMap::new() };
         let before = self.world.queue_limits.insert((namespace, name.to_owned()), limited);
         let expected = Reply::Limit { created: before.is_none() };
         ensure!(self.outcome.reply == expected, "got {:?}, not {expected:?}", self.outcome.reply);
@@ -196,7 +205,7 @@ impl Apply<'_> {
         let message = &self.world.messages[&id];
         let queue = &self.world.queues[&message.queue];
         let named = (queue.namespace, queue.settings.limit.to_string());
-        let key = message.keys.limit.clone();
+        let Keys { limit: key, cost, .. } = message.keys.clone();
         let follows = |id: &QueueId| {
             let other = &self.world.queues[id];
             other.namespace == named.0 && *other.settings.limit == *named.1
@@ -207,12 +216,12 @@ impl Apply<'_> {
         let in_flight = self.world.messages.values().filter(leased).count();
         let of_key =
             self.world.messages.values().filter(leased).filter(|other| other.keys.limit == key).count();
-        let now_us = self.now_us;
+        let spent = Spent { at_us: self.now_us, cost: cost.0 };
         let Some(limited) = self.world.queue_limits.get_mut(&named) else { return Ok(()) };
         let rules = limited.rules;
         let over = |most: Option<u32>, count: usize| most.is_some_and(|most| count >= most as usize);
         ensure!(!over(rules.in_flight, in_flight), "message {id} is one too many in flight: {in_flight} are");
-        keeps_rate(rules.rate, &mut limited.given_us, now_us)?;
+        keeps_rate(rules.rate, &mut limited.spent, spent)?;
         if key.is_empty() {
             return Ok(());
         }
@@ -220,26 +229,41 @@ impl Apply<'_> {
             !over(rules.in_flight_per_key, of_key),
             "message {id} is one too many in flight of its limit key: {of_key} are"
         );
-        keeps_rate(rules.rate_per_key, limited.given_by_key_us.entry(key).or_default(), now_us)
+        keeps_rate(rules.rate_per_key, limited.spent_by_key.entry(key).or_default(), spent)
+    }
+
+    /// Counts what the holder of a message reports of its cost.
+    pub(super) fn add_cost(&mut self, id: MessageId, cost: u32) {
+        let Some(message) = self.world.messages.get(&id).filter(|_| cost > 0) else { return };
+        let queue = &self.world.queues[&message.queue];
+        let named = (queue.namespace, queue.settings.limit.to_string());
+        let Some(limited) = self.world.queue_limits.get_mut(&named) else { return };
+        let spent = Spent { at_us: self.now_us, cost };
+        limited.spent.push(spent);
+        let key = &message.keys.limit;
+        if !key.is_empty() {
+            limited.spent_by_key.entry(key.clone()).or_default().push(spent);
+        }
     }
 }
 
-/// Checks that any span of time has at most as many deliveries as the burst plus what the rate adds in it.
-fn keeps_rate(rate: Option<Rate>, given_us: &mut Vec<u64>, now_us: u64) -> Checked {
+/// Checks that something was left for a delivery: whatever was spent in any span of time before it is less
+/// than the burst and what the rate adds in it. Its own cost may go beyond that.
+fn keeps_rate(rate: Option<Rate>, spent: &mut Vec<Spent>, now: Spent) -> Checked {
     let Some(rate) = rate else { return Ok(()) };
-    given_us.push(now_us);
-    if given_us.len() > DELIVERIES_MAX {
-        given_us.remove(0);
-    }
-    for (back, from_us) in given_us.iter().rev().enumerate() {
-        let added =
-            u128::from(now_us - from_us) * u128::from(rate.count) / u128::from(rate.period_ms * 1_000);
+    spent.drain(..spent.len().saturating_sub(SPENT_MAX));
+    let mut total = 0;
+    for earlier in spent.iter().rev() {
+        total += u128::from(earlier.cost);
+        let added = u128::from(now.at_us - earlier.at_us) * u128::from(rate.count)
+            / u128::from(rate.period_ms * 1_000);
         let allowed = u128::from(rate.burst) + added;
         ensure!(
-            (back as u128) < allowed,
-            "{} deliveries since {from_us}, {allowed} allowed by {rate:?}",
-            back + 1
+            total < allowed,
+            "a delivery after {total} spent since {}, {allowed} allowed by {rate:?}",
+            earlier.at_us
         );
     }
+    spent.push(now);
     Ok(())
 }

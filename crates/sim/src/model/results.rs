@@ -156,6 +156,7 @@ impl Apply<'_> {
                 continue;
             }
             self.extend_one(item.receipt, item.lease_ms);
+            self.add_cost(item.receipt.id, item.add_cost);
             let Some(message) = self.world.messages.get_mut(&item.receipt.id) else { continue };
             if let Some(progress) = item.progress {
                 let percent = progress.percent;

@@ -97,6 +97,7 @@ impl Apply<'_> {
     pub(super) fn settle_one(&mut self, item: &SettleItem<'_>, result: Option<BlobRef>) -> Checked {
         let id = item.receipt.id;
         let error_len = item.error.len() as u32;
+        self.add_cost(id, item.add_cost);
         if !matches!(item.settlement, Settlement::GiveBack { .. }) {
             self.world.settled.insert(item.receipt);
         }

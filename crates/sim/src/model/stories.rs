@@ -80,7 +80,13 @@ impl Story {
     fn works(&mut self, queue: &str) {
         self.receives(queue);
         let receipts = self.outcome.deliveries.iter().map(|delivery| delivery.receipt);
-        let ack = |receipt| SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None };
+        let ack = |receipt| SettleItem {
+            receipt,
+            settlement: Settlement::Ack,
+            error: "",
+            result: None,
+            add_cost: 0,
+        };
         let items: Vec<_> = receipts.map(ack).collect();
         self.goes_on(&Command::Settle { namespace: NAMESPACE, items: &items });
     }
@@ -166,7 +172,7 @@ fn a_change_that_would_put_a_message_off_until_its_end_is_refused() {
     let ids = story.sends("queue", &[in_order(Some(1_000)), in_order(Some(10_000))]);
     let action = |ms| {
         let deliver = Some(Deliver::AfterMs(ms));
-        ChangeAction::Set(NewFields { priority: None, deliver, max_attempts: None, tags: None })
+        ChangeAction::Set(NewFields { deliver, ..NewFields::default() })
     };
     story.changes(&ids[1..], action(9_999));
     assert_eq!(story.may_change(&ids, action(5_000)), ["invalid_argument", "ok"]);

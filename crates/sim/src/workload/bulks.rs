@@ -139,10 +139,11 @@ impl ChangeKind {
             ChangeKind::Plain(Verb::Deny) => BulkAction::Deny,
             ChangeKind::Plain(_) => BulkAction::Retry,
             ChangeKind::Move(to) => BulkAction::Move { to: to.clone() },
-            ChangeKind::Set { priority, deliver, max_attempts, tags } => BulkAction::Set {
+            ChangeKind::Set { priority, deliver, max_attempts, cost, tags } => BulkAction::Set {
                 priority: *priority,
                 deliver: *deliver,
                 max_attempts: *max_attempts,
+                cost: *cost,
                 tags: tags.as_ref().map(owned),
             },
         }

@@ -5,6 +5,7 @@ use sluice_engine::change::{Change, ChangeAction, NewFields, Verb};
 use sluice_engine::command::{Command, Deliver};
 use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::item::SendOptions;
+use sluice_engine::limit::Cost;
 
 use super::Generator;
 use super::names::wrong_name;
@@ -60,6 +61,7 @@ pub(super) enum ChangeKind {
         priority: Option<u8>,
         deliver: Option<Deliver>,
         max_attempts: Option<u16>,
+        cost: Option<Cost>,
         tags: Option<Vec<&'static str>>,
     },
 }
@@ -73,10 +75,11 @@ impl ChangeKind {
             ChangeKind::Plain(Verb::Deny) => ChangeAction::Deny,
             ChangeKind::Plain(_) => ChangeAction::Retry,
             ChangeKind::Move(to) => ChangeAction::Move { to },
-            ChangeKind::Set { priority, deliver, max_attempts, tags } => ChangeAction::Set(NewFields {
+            ChangeKind::Set { priority, deliver, max_attempts, tags, cost } => ChangeAction::Set(NewFields {
                 priority: *priority,
                 deliver: *deliver,
                 max_attempts: *max_attempts,
+                cost: *cost,
                 tags: tags.as_deref(),
             }),
         }
@@ -168,10 +171,11 @@ impl Generator {
         let deliver = rng.chance(1, 2).then(|| *rng.pick(&deliver));
         let mut priority = rng.chance(1, 2).then(|| rng.between(0, 2) as u8);
         let tags = self.rng.chance(1, 3).then(|| self.tags());
-        if max_attempts.is_none() && deliver.is_none() && tags.is_none() {
+        let cost = self.rng.chance(1, 4).then(|| self.a_cost());
+        if max_attempts.is_none() && deliver.is_none() && tags.is_none() && cost.is_none() {
             priority = priority.or(Some(1));
         }
-        ChangeKind::Set { priority, deliver, max_attempts, tags }
+        ChangeKind::Set { priority, deliver, max_attempts, tags, cost }
     }
 
     /// Some tags, each once; perhaps none.

@@ -3,7 +3,7 @@
 use sluice_engine::command::Command;
 use sluice_engine::id::NamespaceId;
 use sluice_engine::item::SendOptions;
-use sluice_engine::limit::{LimitRules, Rate};
+use sluice_engine::limit::{Cost, LimitRules, Rate};
 use sluice_engine::settings::{FairWeights, OrderingRetry, QueuePatch};
 
 use super::Generator;
@@ -46,6 +46,14 @@ impl Generator {
             let mut key = || keys[self.rng.index(keys.len())];
             *options = SendOptions { ordering_key: key(), fair_key: key(), limit_key: key(), ..*options };
         }
+        if !self.fair_only {
+            options.cost = self.a_cost();
+        }
+    }
+
+    /// Draws a cost of a message: one mostly.
+    pub(super) fn a_cost(&mut self) -> Cost {
+        Cost(self.rng.weighted(&[(6, 1), (1, 0), (2, 2), (1, 30)]))
     }
 
     /// Draws an operation that creates or changes a limit, or makes a queue follow or leave one.

@@ -93,6 +93,8 @@ pub struct Settled {
     pub error: String,
     /// Result of the work.
     pub result: Option<Vec<u8>>,
+    /// Cost beyond that of the message.
+    pub add_cost: u32,
 }
 
 /// A holder's report on its work.
@@ -106,6 +108,8 @@ pub struct WorkReport {
     pub progress: Option<(u8, String)>,
     /// Checkpoint for the next attempt.
     pub checkpoint: Option<Vec<u8>>,
+    /// Cost beyond that of the message and of earlier reports.
+    pub add_cost: u32,
 }
 
 /// A blob as a client has sent it.

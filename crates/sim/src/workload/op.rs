@@ -201,7 +201,7 @@ impl NodeOp {
 impl Settled {
     /// A settlement without further fields.
     pub fn plain(receipt: Receipt, settlement: Settlement) -> Settled {
-        Settled { receipt, settlement, error: String::new(), result: None }
+        Settled { receipt, settlement, error: String::new(), result: None, add_cost: 0 }
     }
 
     fn lend(&self) -> SettleItem<'_> {
@@ -211,6 +211,7 @@ impl Settled {
             settlement: self.settlement,
             error: &self.error,
             result: self.result.as_deref().map(content),
+            add_cost: self.add_cost,
         }
     }
 
@@ -228,6 +229,7 @@ impl WorkReport {
             lease_ms: self.lease_ms,
             progress: self.progress.as_ref().map(|(percent, note)| Progress { percent: *percent, note }),
             checkpoint: self.checkpoint.as_deref(),
+            add_cost: self.add_cost,
         }
     }
 

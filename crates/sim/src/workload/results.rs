@@ -34,7 +34,13 @@ impl Generator {
         if settled.settlement == Settlement::Ack && self.rng.chance(1, 3) {
             settled.result = Some(self.some_bytes());
         }
+        settled.add_cost = self.add_cost();
         settled
+    }
+
+    /// Cost that a worker reports: none mostly, else a little or a long debt.
+    fn add_cost(&mut self) -> u32 {
+        self.rng.weighted(&[(6, 0), (1, 1), (1, 3), (1, 40)])
     }
 
     /// Draws a report of a worker.
@@ -48,6 +54,7 @@ impl Generator {
                 lease_ms: self.rng.weighted(&[(2, 0), (2, 100), (1, 10_000)]),
                 progress,
                 checkpoint: self.rng.chance(1, 2).then(|| self.some_bytes()),
+                add_cost: self.add_cost(),
             });
         }
         Op::Report { namespace: self.namespace_of(items[0].receipt, seen), items }

@@ -10,7 +10,7 @@ use sluice_node::shard::request::Request;
 /// Releases deliveries of one namespace, as the node does for a caller that has gone.
 pub(super) fn give_back(mailbox: &Mailbox<Request>, receipts: impl Iterator<Item = Receipt>) {
     let settlement = Settlement::GiveBack { delay_ms: 0 };
-    let release = |receipt| SettleItem { receipt, settlement, error: "", result: None };
+    let release = |receipt| SettleItem { receipt, settlement, error: "", result: None, add_cost: 0 };
     let items: Vec<_> = receipts.map(release).collect();
     if let Some(first) = items.first() {
         let namespace = first.receipt.id.namespace;

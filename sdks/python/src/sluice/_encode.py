@@ -82,8 +82,8 @@ def _set_options(target: Any, options: SendOptions | StepOptions) -> None:
 
 
 _PLAIN = {
-    "content_type", "priority", "max_attempts", "ordering_key", "fair_key", "limit_key", "correlation_id",
-    "reply_to", "hold", "depends_mode", "on_parent_failed",
+    "content_type", "priority", "max_attempts", "ordering_key", "fair_key", "limit_key", "cost",
+    "correlation_id", "reply_to", "hold", "depends_mode", "on_parent_failed",
 }  # fmt: skip
 
 

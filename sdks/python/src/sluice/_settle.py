@@ -18,9 +18,9 @@ class Settlement:
     item: pb.Settlement
 
     @staticmethod
-    def ack(receipt: str, result: Payload | None = None) -> Settlement:
-        """Done."""
-        item = pb.Settlement(receipt=receipt, outcome="ack")
+    def ack(receipt: str, result: Payload | None = None, *, add_cost: int | None = None) -> Settlement:
+        """Done. A cost is added to what the message has spent of its limit."""
+        item = pb.Settlement(receipt=receipt, outcome="ack", add_cost=add_cost)
         if result is not None:
             item.result, content_type = encode(result)
             if content_type:
@@ -28,23 +28,29 @@ class Settlement:
         return Settlement(item)
 
     @staticmethod
-    def nack(receipt: str, error: str = "", delay: Duration | None = None) -> Settlement:
+    def nack(
+        receipt: str, error: str = "", delay: Duration | None = None, *, add_cost: int | None = None
+    ) -> Settlement:
         """Failed, for another attempt."""
-        return Settlement(_settlement(receipt, "nack", error, delay))
+        return Settlement(_settlement(receipt, "nack", error, delay, add_cost))
 
     @staticmethod
-    def release(receipt: str, delay: Duration | None = None) -> Settlement:
+    def release(
+        receipt: str, delay: Duration | None = None, *, add_cost: int | None = None
+    ) -> Settlement:
         """Not now."""
-        return Settlement(_settlement(receipt, "release", "", delay))
+        return Settlement(_settlement(receipt, "release", "", delay, add_cost))
 
     @staticmethod
-    def reject(receipt: str, error: str = "") -> Settlement:
+    def reject(receipt: str, error: str = "", *, add_cost: int | None = None) -> Settlement:
         """Failed for good."""
-        return Settlement(_settlement(receipt, "reject", error, None))
+        return Settlement(_settlement(receipt, "reject", error, None, add_cost))
 
 
-def _settlement(receipt: str, outcome: str, error: str, delay: Duration | None) -> pb.Settlement:
-    item = pb.Settlement(receipt=receipt, outcome=outcome)
+def _settlement(
+    receipt: str, outcome: str, error: str, delay: Duration | None, add_cost: int | None
+) -> pb.Settlement:
+    item = pb.Settlement(receipt=receipt, outcome=outcome, add_cost=add_cost)
     if error:
         item.error = error.encode()[:ERROR_MAX].decode(errors="ignore")
     if delay is not None:
@@ -58,9 +64,10 @@ def extension(
     percent: int | None = None,
     note: str | None = None,
     checkpoint: bytes | None = None,
+    add_cost: int | None = None,
 ) -> pb.Extension:
     """A lease that begins anew, with a report."""
-    item = pb.Extension(receipt=receipt, checkpoint=checkpoint)
+    item = pb.Extension(receipt=receipt, checkpoint=checkpoint, add_cost=add_cost)
     if lease is not None:
         item.lease_ms = millis(lease)
     if percent is not None or note is not None:

@@ -56,6 +56,8 @@ class StepOptions(TypedDict, total=False):
     fair_key: str
     #: Counts against the limit per key that the queue follows.
     limit_key: str
+    #: Counts instead of 1 in the rates of the limit that the queue follows, with each delivery.
+    cost: int
     #: The message expires after this time if it still waits. Not together with ``expires_at``.
     ttl: Duration
     expires_at: Time

@@ -64,16 +64,28 @@ class Job:
         return self.message.value
 
     async def report_async(
-        self, percent: int | None = None, note: str | None = None, *, checkpoint: bytes | None = None
+        self,
+        percent: int | None = None,
+        note: str | None = None,
+        *,
+        checkpoint: bytes | None = None,
+        add_cost: int | None = None,
     ) -> None:
-        """Reports progress, and leaves a checkpoint for the next attempt."""
-        await self.client.extend(self.message, percent=percent, note=note, checkpoint=checkpoint)
+        """Reports progress, leaves a checkpoint for the next attempt, and adds to the cost of the message."""
+        await self.client.extend(
+            self.message, percent=percent, note=note, checkpoint=checkpoint, add_cost=add_cost
+        )
 
     def report(
-        self, percent: int | None = None, note: str | None = None, *, checkpoint: bytes | None = None
+        self,
+        percent: int | None = None,
+        note: str | None = None,
+        *,
+        checkpoint: bytes | None = None,
+        add_cost: int | None = None,
     ) -> None:
         """The same for handlers that run in a thread."""
-        reporting = self.report_async(percent, note, checkpoint=checkpoint)
+        reporting = self.report_async(percent, note, checkpoint=checkpoint, add_cost=add_cost)
         asyncio.run_coroutine_threadsafe(reporting, self._loop).result()
 
     async def in_thread(self, work: Callable[[], T]) -> T:

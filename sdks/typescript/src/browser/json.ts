@@ -85,6 +85,7 @@ function optionFields({ backoff, ...options }: StepOptions): Json {
     ordering_key: options.orderingKey,
     fair_key: options.fairKey,
     limit_key: options.limitKey,
+    cost: options.cost,
     ttl_ms: options.ttlMs,
     expires_at_ms: at(options.expiresAt),
     result_ttl_ms: options.resultTtlMs,

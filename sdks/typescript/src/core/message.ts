@@ -47,6 +47,8 @@ export interface StepOptions {
   fairKey?: string;
   /** Counts against the limit per key that the queue follows. */
   limitKey?: string;
+  /** Counts instead of 1 in the rates of the limit that the queue follows, with each delivery. */
+  cost?: number;
   /** The message expires after this time if it still waits. */
   ttlMs?: number;
   /** The message expires at this time if it still waits; not together with `ttlMs`. */

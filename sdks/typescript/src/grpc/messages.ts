@@ -58,6 +58,7 @@ function shared(options: StepOptions, trace: Readonly<Record<string, string>>) {
     orderingKey: options.orderingKey,
     fairKey: options.fairKey,
     limitKey: options.limitKey,
+    cost: options.cost,
     ttlMs: whole(options.ttlMs),
     expiresAtMs: moment(options.expiresAt),
     resultTtlMs: whole(options.resultTtlMs),

@@ -169,7 +169,7 @@ impl Closing {
 }
 
 fn ack(receipt: Receipt) -> SettleItem<'static> {
-    SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None }
+    SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None, add_cost: 0 }
 }
 
 /// The operations of requests, in the order in which they were staged.

@@ -152,6 +152,7 @@ struct OptionFields {
     ordering_key: Option<String>,
     fair_key: Option<String>,
     limit_key: Option<String>,
+    cost: Option<u32>,
     unique: Option<Unique<'static>>,
     ttl_ms: Option<u64>,
     expires_at_ms: Option<u64>,
@@ -186,6 +187,7 @@ impl OptionFields {
         take(self.limit_key, &mut all.limit_key);
         take(self.correlation_id, &mut all.correlation_id);
         take(self.reply_to, &mut all.reply_to);
+        all.cost = self.cost.or(all.cost);
         all.unique = self.unique.or(all.unique.take());
         if self.ttl_ms.is_some() || self.expires_at_ms.is_some() {
             (all.ttl_ms, all.expires_at_ms) = (self.ttl_ms, self.expires_at_ms);

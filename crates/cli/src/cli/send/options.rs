@@ -7,6 +7,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde_json::Value;
 use sluice_client::{MessageOptions, Step, Unique};
+use sluice_engine::limit::COST_MAX;
 
 use super::super::{CliError, Result, duration, number};
 use super::{objects, strict};
@@ -27,6 +28,9 @@ pub(super) struct OptionFlags {
     /// Count the message against this key of the queue's limit.
     #[arg(long, value_name = "KEY")]
     limit_key: Option<String>,
+    /// Cost of each delivery: it counts instead of 1 in the rates of the queue's limit [default: 1].
+    #[arg(long, value_name = "COST", value_parser = number(0u32..=COST_MAX))]
+    cost: Option<u32>,
     /// Allow at most one message with this key: a duplicate gets the id of the first one.
     #[arg(long, value_name = "KEY")]
     unique: Option<String>,
@@ -105,6 +109,7 @@ impl OptionFlags {
             ordering_key: own(&self.ordering_key),
             fair_key: own(&self.fair_key),
             limit_key: own(&self.limit_key),
+            cost: self.cost,
             unique: self.unique.clone().map(|key| Unique {
                 key: key.into(),
                 window_ms: millis(self.unique_window),

@@ -13,6 +13,13 @@ import { go, setSearch } from '../router.js';
 
 const ONLY_WAITING = { name: 'waiting', label: 'Only keys with messages that wait', type: 'checkbox' };
 
+/** What is spent of the burst of a rate, and debt apart. */
+function Spent({ spent = 0, rate }) {
+  const burst = rate.burst ?? rate.count;
+  const text = `${number(Math.min(spent, burst))} of ${number(burst)}`;
+  return spent > burst ? html`${text}, <b class="warn-text">${number(spent - burst)} of debt</b>` : text;
+}
+
 /** Why the limit as a whole, or a key of it, delivers nothing now. */
 function reasons({ in_flight: used, next_at_ms: next }, most, rate) {
   return [
@@ -41,9 +48,10 @@ function Keys({ limit }) {
   const columns = [
     { name: 'Key', cell: (key) => html`<span class="mono">${key.key}</span>` },
     { name: 'In flight', number: true, cell: (key) => `${number(key.in_flight)}${settings.in_flight_per_key ? ` of ${number(settings.in_flight_per_key)}` : ''}` },
+    settings.rate_per_key && { name: 'Spent', number: true, cell: (key) => html`<${Spent} spent=${key.spent} rate=${settings.rate_per_key} />` },
     { name: 'Waiting', number: true, cell: (key) => number(key.waiting) },
     { name: 'Why', wide: true, cell: (key) => html`<${WhyKey} limit=${key} list=${reasons(key, settings.in_flight_per_key, settings.rate_per_key)} />` },
-  ];
+  ].filter(Boolean);
   return limit.keys.length
     ? html`<${Table} label="Keys" columns=${columns} rows=${limit.keys} keyOf=${(key) => key.key} />`
     : html`<p class="muted">No key on this page.</p>`;
@@ -53,6 +61,7 @@ const Settings = ({ limit, to }) => html`<${Facts} rows=${[
   ['in flight', `${number(limit.in_flight)} of ${limit.settings.in_flight ? number(limit.settings.in_flight) : 'any number'}`],
   ['in flight per key', limit.settings.in_flight_per_key && number(limit.settings.in_flight_per_key)],
   ['rate', rateText(limit.settings.rate)],
+  ['spent', limit.settings.rate && html`<${Spent} spent=${limit.spent} rate=${limit.settings.rate} />`],
   ['rate per key', rateText(limit.settings.rate_per_key)],
   ['queues', limit.queues.length ? limit.queues.map((name, at) => html`${at ? ', ' : ''}<a href=${to('queue', { queue: name })}>${name}</a>`) : 'none follows it'],
 ]} />`;

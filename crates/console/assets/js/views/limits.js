@@ -15,6 +15,7 @@ export default function Limits() {
   const columns = [
     { name: 'Limit', cell: (one) => html`<a href=${to('limit', { limit: one.name })}>${one.name}</a>` },
     { name: 'In flight', number: true, cell: (one) => `${number(one.in_flight)}${one.settings.in_flight ? ` of ${number(one.settings.in_flight)}` : ''}` },
+    { name: 'Spent', number: true, hide: true, cell: (one) => (one.settings.rate ? `${number(one.spent ?? 0)} of ${number(one.settings.rate.burst ?? one.settings.rate.count)}` : '–') },
     { name: 'Waiting', number: true, cell: (one) => (one.waiting ? html`<b class="warn-text">${number(one.waiting)}</b>` : '0') },
     { name: 'Per key', number: true, hide: true, cell: (one) => number(one.settings.in_flight_per_key) },
     { name: 'Rate', hide: true, cell: (one) => rateText(one.settings.rate) ?? '–' },

@@ -3,7 +3,7 @@
 import { html } from '../../vendor/preact.js';
 import * as api from '../api.js';
 import { useHere, useLoad } from '../app.js';
-import { bytes, duration } from '../format.js';
+import { bytes, duration, number } from '../format.js';
 import { Badge, Card, Facts, Heading, Loaded, Time } from '../parts/basics.js';
 import { FlowGraph, hasFlow } from '../parts/flow.js';
 import { MessageActions } from '../parts/message_actions.js';
@@ -49,6 +49,7 @@ function MessageFacts({ message, to }) {
     ['ordering key', message.ordering_key],
     ['fair key', message.fair_key],
     ['limit key', message.limit_key],
+    ['cost', message.cost === undefined ? undefined : number(message.cost)],
     ['unique key', message.unique_key],
     ['expires', time(message.expires_at_ms)],
     ['correlation id', message.correlation_id],

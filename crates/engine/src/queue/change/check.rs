@@ -3,6 +3,7 @@
 use crate::change::{BY_BYTES_MAX, CHANGE_ITEMS_MAX, Change, ChangeAction, NewFields, WHY_BYTES_MAX};
 use crate::command::Deliver;
 use crate::error::Error;
+use crate::limit::COST_MAX;
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
 use crate::rules::{at_most, at_most_of, between_of, check_tags, invalid, name_rule};
 
@@ -26,11 +27,13 @@ pub(crate) fn check_change(change: &Change<'_>) -> Result<(), Error> {
 
 fn check_fields(fields: &NewFields<'_>) -> Result<(), Error> {
     if *fields == NewFields::default() {
-        let reason = "nothing is to change: give priority, deliver_at_ms, delay_ms, max_attempts or tags";
+        let reason =
+            "nothing is to change: give priority, deliver_at_ms, delay_ms, max_attempts, tags or cost";
         return Err(invalid("change", reason.into()));
     }
     at_most("priority", fields.priority.unwrap_or(0).into(), PRIORITY_MAX.into())?;
     at_most("max_attempts", fields.max_attempts.unwrap_or(0).into(), ATTEMPTS_MAX.into())?;
+    at_most("cost", fields.cost.unwrap_or_default().0.into(), COST_MAX.into())?;
     if let Some(Deliver::AfterMs(delay_ms)) = fields.deliver {
         at_most("delay_ms", delay_ms, DELAY_MS_MAX)?;
     }

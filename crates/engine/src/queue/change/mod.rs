@@ -19,10 +19,12 @@ use crate::error::Error;
 use crate::event::EventKind;
 use crate::hash::mix;
 use crate::id::{BlobRef, MessageId};
+use crate::limit::{COST_MAX, Cost};
 use crate::limits::{ATTEMPTS_MAX, PRIORITY_MAX};
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
+use crate::queue::limit::COSTS_SINCE;
 use crate::queue::message::lookup::queue_not_found;
 use crate::queue::record::change::{ChangeRecord, ChangeStep, SetFields};
 use crate::queue::state::changed::{Changed, Entry};
@@ -78,9 +80,13 @@ impl QueueModule {
             }
             ChangeStep::Set(fields) => {
                 let sound = fields.priority.is_none_or(|priority| priority <= PRIORITY_MAX)
-                    && fields.max_attempts.is_none_or(|attempts| attempts <= ATTEMPTS_MAX);
+                    && fields.max_attempts.is_none_or(|attempts| attempts <= ATTEMPTS_MAX)
+                    && fields.cost.is_none_or(|cost| cost.0 <= COST_MAX);
                 if !sound {
                     return Err(Error::Internal { reason: "a change record is out of range".into() });
+                }
+                if fields.cost.is_some() {
+                    core.expect_behaviour(COSTS_SINCE)?;
                 }
                 fields.deliver.map_or(Ok(()), |deliver| self.admit_time(deliver, core))?;
                 Ok(Step::Set(fields, change.tags(core.applied_index)))
@@ -250,6 +256,9 @@ impl QueueModule {
         if let Some(max_attempts) = fields.max_attempts {
             self.messages.get_mut(slot).max_attempts = max_attempts;
         }
+        if let Some(cost) = fields.cost {
+            self.set_cost(slot, cost);
+        }
         if fields.tags {
             core.share_blob(tags);
             if let Some(replaced) = self.changed_mut(slot).tags.replace(tags) {
@@ -325,11 +334,13 @@ impl QueueModule {
         let message = self.messages.get(slot);
         let tags = self.extras.changed(message.extras).and_then(|changed| changed.tags);
         let tags = tags.map_or(0, |tags| mix(tags.index ^ mix(u64::from(tags.item) + 1)));
-        version_of(message, tags).max(1)
+        let (_, cost) = self.line_and_cost(message.extras);
+        let extras = if cost == Cost::default() { tags } else { mix(tags ^ mix(cost.0.into())) };
+        version_of(message, extras).max(1)
     }
 }
 
-fn version_of(message: &Message, tags: u64) -> u64 {
+fn version_of(message: &Message, extras: u64) -> u64 {
     let small = [
         message.state.map_or(0, |state| state as u8 + 1),
         message.priority,
@@ -348,7 +359,7 @@ fn version_of(message: &Message, tags: u64) -> u64 {
         u64::from(message.blob_item) << 32 | u64::from(message.queue.index()),
         u64::from(message.deliveries),
         u64::from_le_bytes(small),
-        tags,
+        extras,
     ];
     words.into_iter().fold(0, |digest, word| mix(digest ^ mix(word)))
 }

@@ -2,6 +2,7 @@
 
 use crate::command::{Receive, ReportItem, SettleItem, Settlement};
 use crate::error::Error;
+use crate::limit::COST_MAX;
 use crate::limits::{
     CHECKPOINT_BYTES_MAX, DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX, LEASE_MS_MAX, Limits, NAME_BYTES_MAX,
     PROGRESS_NOTE_BYTES_MAX, RECEIVE_QUEUES_MAX, RESULT_BYTES_MAX,
@@ -37,6 +38,7 @@ pub(crate) fn check_settle(items: &[SettleItem<'_>], limits: &Limits) -> Result<
     check_bytes("bytes of error texts and results", items.iter().map(bytes).sum(), limits)?;
     for item in items {
         at_most_of("bytes", "error", item.error.len() as u64, ERROR_TEXT_BYTES_MAX as u64)?;
+        at_most("add_cost", item.add_cost.into(), COST_MAX.into())?;
         if let Some(result) = &item.result {
             check_content_type("result_content_type", result.content_type)?;
             at_most_of("bytes", "result", result.bytes.len() as u64, RESULT_BYTES_MAX as u64)?;
@@ -64,6 +66,7 @@ pub(crate) fn check_report(items: &[ReportItem<'_>], limits: &Limits) -> Result<
     check_bytes("bytes of notes and checkpoints", items.iter().map(bytes).sum(), limits)?;
     for item in items {
         at_most("lease_ms", item.lease_ms, LEASE_MS_MAX)?;
+        at_most("add_cost", item.add_cost.into(), COST_MAX.into())?;
         if let Some(progress) = &item.progress {
             at_most("progress.percent", u64::from(progress.percent), 100)?;
             at_most_of("bytes", "progress.note", progress.note.len() as u64, PROGRESS_NOTE_BYTES_MAX as u64)?;
@@ -89,6 +92,7 @@ mod tests {
             settlement: Settlement::Reject,
             error: &error,
             result: None,
+            add_cost: 0,
         };
         let limits = Limits::default();
         let most = limits.batch_bytes as usize / ERROR_TEXT_BYTES_MAX;

@@ -1,10 +1,11 @@
-//! Reports: progress and checkpoints that the holder of a lease gives.
+//! Reports: progress, checkpoints and costs that the holder of a lease tells of.
 
 use crate::core::Core;
 use crate::error::Error;
 use crate::id::BlobRef;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
+use crate::queue::limit::COSTS_SINCE;
 use crate::queue::record::report::{ReportItemRecord, ReportRecord};
 use crate::queue::state::MessageSlot;
 use crate::queue::state::results::Progress;
@@ -23,10 +24,14 @@ impl QueueModule {
             return Err(report.namespace.not_found());
         }
         for item in report.items(index) {
-            let extended = self.extendable_slot(report.namespace, &item.receipt, core);
+            let counts = if item.add_cost > 0 { core.expect_behaviour(COSTS_SINCE) } else { Ok(()) };
+            let extended = counts.and_then(|()| self.extendable_slot(report.namespace, &item.receipt, core));
             match extended {
                 Ok(slot) => {
                     self.extend_lease(slot, item.lease_ms, core);
+                    if item.add_cost > 0 {
+                        self.add_cost(slot, item.add_cost, core);
+                    }
                     self.take_down(slot, &item, core, out);
                 }
                 Err(_) => out.released.extend(item.blobs()),

@@ -206,7 +206,7 @@ impl QueueModule {
                 return self.end_instead(queue_slot, first, budget, core, out);
             }
             if limited && !self.may_begin(line, core) {
-                return self.put_back(queue_slot, first, budget, out);
+                return self.put_back(queue_slot, first, budget, core, out);
             }
         }
         let len = u64::from(self.messages.get(first).blob_len);
@@ -271,6 +271,7 @@ impl QueueModule {
         queue_slot: QueueSlot,
         slot: MessageSlot,
         budget: &mut Budget,
+        core: &Core,
         out: &mut Outcome,
     ) -> bool {
         if budget.bounces == 0 {
@@ -278,7 +279,7 @@ impl QueueModule {
             return false;
         }
         budget.bounces -= 1;
-        self.bounce(slot);
+        self.bounce(slot, core);
         true
     }
 }

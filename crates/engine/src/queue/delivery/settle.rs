@@ -11,6 +11,7 @@ use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::query::{AttemptEnd, State};
 use crate::queue::QueueModule;
+use crate::queue::limit::COSTS_SINCE;
 use crate::queue::record::delivery::{ExtendRecord, SettleItemRecord, SettleRecord};
 use crate::queue::state::MessageSlot;
 use crate::queue::state::message::Reason;
@@ -32,14 +33,21 @@ impl QueueModule {
         for item in settle.items() {
             let error = item.error.map(|(item, len)| BlobRef { index, item, len });
             let result = item.result.map(|(item, len)| BlobRef { index, item, len });
-            if let Some(slot) = self.leased_slot(settle.namespace, &item.receipt, core) {
+            let counts = item.add_cost == 0 || core.expect_behaviour(COSTS_SINCE).is_ok();
+            if counts && let Some(slot) = self.leased_slot(settle.namespace, &item.receipt, core) {
                 mark_settled(&item, core);
+                if item.add_cost > 0 {
+                    self.add_cost(slot, item.add_cost, core);
+                }
                 self.settle_one(slot, item.settlement, error, result, core, out);
                 out.results.push(Ok(()));
             } else {
                 out.released.extend(error);
                 out.released.extend(result);
-                out.results.push(Err(self.why_not_held(settle.namespace, &item.receipt, core)));
+                let too_early = (!counts).then(|| core.expect_behaviour(COSTS_SINCE).err()).flatten();
+                let why =
+                    too_early.unwrap_or_else(|| self.why_not_held(settle.namespace, &item.receipt, core));
+                out.results.push(Err(why));
             }
         }
         Ok(())
@@ -57,6 +65,9 @@ impl QueueModule {
         if let Some(slot) = self.leased_slot(namespace, &item.receipt, core) {
             let blob = |blob: Option<(u32, u32)>| blob.map(|(item, len)| BlobRef { index, item, len });
             mark_settled(item, core);
+            if item.add_cost > 0 {
+                self.add_cost(slot, item.add_cost, core);
+            }
             self.settle_one(slot, item.settlement, blob(item.error), blob(item.result), core, out);
         } else {
             out.released.extend(item.blobs(index));

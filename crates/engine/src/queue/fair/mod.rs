@@ -9,6 +9,7 @@
 pub(crate) mod recount;
 
 use crate::core::Core;
+use crate::limit::Cost;
 use crate::queue::QueueModule;
 use crate::queue::state::fair::Ring;
 use crate::queue::state::{ExtrasSlot, LaneSlot, MessageSlot, PRIORITIES, QueueSlot};
@@ -23,8 +24,9 @@ impl QueueModule {
         let message = self.messages.get(slot);
         let (queue_slot, priority) = (message.queue, usize::from(message.priority));
         let keys = self.extras.options(message.extras);
-        let (line, lane) = keys.map_or((Slot::NIL, Slot::NIL), |options| (options.limit, options.fair));
-        self.limit_ready(queue_slot, line, core);
+        let lane = keys.map_or(Slot::NIL, |options| options.fair);
+        let limited = keys.map_or((Slot::NIL, Cost::default()), |options| (options.limit, options.cost));
+        self.limit_ready(queue_slot, limited, core);
         if lane != Slot::NIL {
             self.begin_fairness(queue_slot);
         }

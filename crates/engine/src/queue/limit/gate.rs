@@ -1,9 +1,12 @@
 //! The gate of a limit: whether a delivery may begin, and how its beginning and end are counted.
 
 use crate::core::Core;
-use crate::limit::Pace;
+use crate::limit::{Cost, Pace};
 use crate::plant::{self, Plant};
+use crate::query::State;
 use crate::queue::QueueModule;
+use crate::queue::limit::COSTS_SINCE;
+use crate::queue::state::limit_key::{Ahead, PUT_BACK_US};
 use crate::queue::state::message::BlockedBy;
 use crate::queue::state::queue::Queue;
 use crate::queue::state::{ExtrasSlot, LimitKeySlot, LimitSlot, LineSlot, MessageSlot, QueueSlot};
@@ -32,31 +35,38 @@ impl QueueModule {
     /// The line of a message's limit key; `NIL`: it has none.
     #[inline]
     pub(crate) fn key_line(&self, extras: ExtrasSlot) -> LineSlot {
-        self.extras.options(extras).map_or(Slot::NIL, |options| options.limit)
+        self.line_and_cost(extras).0
+    }
+
+    /// The same, and what a delivery of the message costs.
+    #[inline]
+    pub(crate) fn line_and_cost(&self, extras: ExtrasSlot) -> (LineSlot, Cost) {
+        let options = self.extras.options(extras);
+        options.map_or((Slot::NIL, Cost::default()), |options| (options.limit, options.cost))
     }
 
     /// True if a message may become ready as far as its limit key is concerned; else it waits in its line.
     pub(crate) fn pass_limit(&mut self, slot: MessageSlot, line: LineSlot, core: &Core) -> bool {
         self.freshen_line(line);
         let known = self.queue_limits.lines.slots.get(line);
-        if known.waiting.is_empty() && self.key_has_room(known.of, known.ready, core) {
+        if known.waiting.is_empty() && self.key_has_room(known.of, known.ahead(), core) {
             return true;
         }
-        self.block_by_limit(slot, line, false);
+        self.block_by_limit(slot, line);
         false
     }
 
-    /// True if one more message of a key may begin now, after so many others.
+    /// True if one more message of a key may begin now, after others.
     #[inline]
-    pub(crate) fn key_has_room(&self, key: LimitKeySlot, others: u32, core: &Core) -> bool {
+    pub(crate) fn key_has_room(&self, key: LimitKeySlot, others: Ahead, core: &Core) -> bool {
         if key == Slot::NIL {
             return true;
         }
         let known = self.queue_limits.keys.slots.get(key);
         let limit = self.queue_limits.slots.get(known.limit);
         let more = u32::from(plant::is(Plant::ExceedLimit));
-        let has_place = |most: u32| (most + more).saturating_sub(known.in_flight) > others;
-        let allows = |pace: Pace| pace.allows_after(others, self.key_arrival(key), core.now_us);
+        let has_place = |most: u32| (most + more).saturating_sub(known.in_flight) > others.count;
+        let allows = |pace: Pace| pace.allows_after(others.cost, self.key_arrival(key), core.now_us);
         limit.rules().in_flight_per_key.is_none_or(has_place) && limit.pace_per_key.is_none_or(allows)
     }
 
@@ -80,25 +90,35 @@ impl QueueModule {
             return true;
         }
         self.freshen_line(line);
-        self.key_has_room(self.queue_limits.lines.slots.get(line).of, 0, core)
+        self.key_has_room(self.queue_limits.lines.slots.get(line).of, Ahead::NONE, core)
     }
 
-    /// Sends a ready message that may not begin after all to the front of its line.
-    pub(crate) fn bounce(&mut self, slot: MessageSlot) {
+    /// Sends a ready message that may not begin after all to the front of its line, behind those that were
+    /// sent there before it; before [`COSTS_SINCE`] before them.
+    pub(crate) fn bounce(&mut self, slot: MessageSlot, core: &Core) {
         let line = self.key_line(self.messages.get(slot).extras);
         self.leave(slot);
-        self.block_by_limit(slot, line, true);
+        let in_order = core.expect_behaviour(COSTS_SINCE).is_ok();
+        self.enter_blocked(slot, BlockedBy::Limit, if in_order { PUT_BACK_US } else { 0 });
+        let known = self.queue_limits.lines.slots.get_mut(line);
+        if in_order {
+            known.put_back(&mut self.messages, slot);
+        } else {
+            known.waiting.push_front(&mut self.messages, slot);
+        }
+        self.joined_line(line);
     }
 
-    fn block_by_limit(&mut self, slot: MessageSlot, line: LineSlot, front: bool) {
+    fn block_by_limit(&mut self, slot: MessageSlot, line: LineSlot) {
         self.enter_blocked(slot, BlockedBy::Limit, 0);
+        self.queue_limits.lines.slots.get_mut(line).waiting.push_back(&mut self.messages, slot);
+        self.joined_line(line);
+    }
+
+    /// One more message waits in a line.
+    fn joined_line(&mut self, line: LineSlot) {
         let known = self.queue_limits.lines.slots.get_mut(line);
         known.waiting_count += 1;
-        if front {
-            known.waiting.push_front(&mut self.messages, slot);
-        } else {
-            known.waiting.push_back(&mut self.messages, slot);
-        }
         let key = known.of;
         if key != Slot::NIL {
             self.touch_limit_key(key);
@@ -112,31 +132,33 @@ impl QueueModule {
         }
         let line = self.key_line(self.messages.get(slot).extras);
         let known = self.queue_limits.lines.slots.get_mut(line);
-        known.waiting_count -= 1;
-        known.waiting.unlink(&mut self.messages, slot);
+        known.take_out(&mut self.messages, slot);
     }
 
     /// A message with this line, if any, becomes ready.
     #[inline]
-    pub(crate) fn limit_ready(&mut self, queue_slot: QueueSlot, line: LineSlot, core: &Core) {
+    pub(crate) fn limit_ready(&mut self, queue_slot: QueueSlot, (line, cost): (LineSlot, Cost), core: &Core) {
         let limit = self.queues.get(queue_slot).limit;
         if limit != Slot::NIL && self.queue_limits.slots.get(limit).pace.is_some() {
             self.touch_used_up(limit, core);
         }
         if line != Slot::NIL {
             self.freshen_line(line);
-            self.queue_limits.lines.slots.get_mut(line).ready += 1;
+            let known = self.queue_limits.lines.slots.get_mut(line);
+            known.ready += 1;
+            known.ready_cost += u64::from(cost.0);
         }
     }
 
     /// A message that was ready, and is not stale, is no longer.
     pub(crate) fn limit_unready(&mut self, extras: ExtrasSlot) {
-        let line = self.key_line(extras);
+        let (line, cost) = self.line_and_cost(extras);
         if line == Slot::NIL {
             return;
         }
         let known = self.queue_limits.lines.slots.get_mut(line);
         known.ready -= 1;
+        known.ready_cost -= u64::from(cost.0);
         let key = known.of;
         if key != Slot::NIL && known.waiting_count > 0 {
             self.touch_limit_key(key);
@@ -146,32 +168,78 @@ impl QueueModule {
     /// A ready message has become leased.
     pub(crate) fn begin_flight(&mut self, queue_slot: QueueSlot, extras: ExtrasSlot, core: &Core) {
         let slot = self.queues.get(queue_slot).limit;
-        let now_us = core.now_us;
+        let (line, cost) = self.line_and_cost(extras);
         if slot != Slot::NIL {
-            let limit = self.queue_limits.slots.get_mut(slot);
-            limit.in_flight += 1;
-            if let Some(pace) = limit.pace {
-                limit.arrival_ns = pace.deliver(limit.arrival_ns, now_us);
-                self.touch_used_up(slot, core);
-            }
+            self.queue_limits.slots.get_mut(slot).in_flight += 1;
+            self.spend_overall(slot, cost.0, core);
         }
-        let line = self.key_line(extras);
         if line == Slot::NIL {
             return;
         }
         let known = self.queue_limits.lines.slots.get_mut(line);
         known.ready -= 1;
+        known.ready_cost -= u64::from(cost.0);
         known.leased += 1;
         let key = known.of;
         if key == Slot::NIL {
             return;
         }
+        self.queue_limits.keys.slots.get_mut(key).in_flight += 1;
+        self.spend_of_key(key, cost.0, core);
+    }
+
+    /// Adds to what a leased message has cost: the limit of its queue, and its limit key there, have spent so
+    /// much more. Where there is neither, nothing is spent.
+    #[inline(never)]
+    pub(crate) fn add_cost(&mut self, slot: MessageSlot, cost: u32, core: &Core) {
+        let message = self.messages.get(slot);
+        let (queue_slot, line) = (message.queue, self.key_line(message.extras));
+        let limit = self.queues.get(queue_slot).limit;
+        if limit == Slot::NIL || plant::is(Plant::ForgetCost) {
+            return;
+        }
+        self.spend_overall(limit, cost, core);
+        if line != Slot::NIL {
+            self.freshen_line(line);
+            let key = self.queue_limits.lines.slots.get(line).of;
+            self.spend_of_key(key, cost, core);
+        }
+    }
+
+    /// Another cost for the deliveries of a message that waits.
+    pub(crate) fn set_cost(&mut self, slot: MessageSlot, cost: Cost) {
+        let extras = self.extras_slot(slot);
+        let options = self.extras.enter_options(extras);
+        let options = self.extras.options.get_mut(options);
+        let before = std::mem::replace(&mut options.cost, cost);
+        let line = options.limit;
+        if line == Slot::NIL || self.messages.get(slot).state != Some(State::Ready) || self.is_stale(slot) {
+            return;
+        }
+        let known = self.queue_limits.lines.slots.get_mut(line);
+        known.ready_cost = known.ready_cost - u64::from(before.0) + u64::from(cost.0);
+        let key = known.of;
+        if key != Slot::NIL {
+            self.touch_limit_key(key);
+        }
+    }
+
+    #[inline]
+    fn spend_overall(&mut self, slot: LimitSlot, cost: u32, core: &Core) {
+        let limit = self.queue_limits.slots.get_mut(slot);
+        if let Some(pace) = limit.pace {
+            limit.arrival_ns = pace.spend(cost, limit.arrival_ns, core.now_us);
+            self.touch_used_up(slot, core);
+        }
+    }
+
+    #[inline]
+    fn spend_of_key(&mut self, key: LimitKeySlot, cost: u32, core: &Core) {
         let arrival_ns = self.key_arrival(key);
         let known = self.queue_limits.keys.slots.get_mut(key);
-        known.in_flight += 1;
         let limit = self.queue_limits.slots.get(known.limit);
         if let Some(pace) = limit.pace_per_key {
-            known.arrival_ns = pace.deliver(arrival_ns, now_us);
+            known.arrival_ns = pace.spend(cost, arrival_ns, core.now_us);
             known.version = limit.version;
             self.touch_waited_for(key);
         }

@@ -6,7 +6,6 @@ use crate::outcome::Outcome;
 use crate::queue::QueueModule;
 use crate::queue::state::limit::Timed;
 use crate::queue::state::{LimitKeySlot, LimitSlot, LineSlot, QueueSlot};
-use crate::store::list::List;
 use crate::store::slot::Slot;
 
 impl QueueModule {
@@ -28,6 +27,20 @@ impl QueueModule {
         current && self.limit_of(known.of) == queue.limit
     }
 
+    /// Derives which messages were put back last, after all slots were read. The lists of lines of earlier
+    /// generations are void.
+    pub(crate) fn derive_put_back(&mut self) {
+        let lines = &mut self.queue_limits.lines.slots;
+        let mut put_back = Vec::new();
+        for (slot, line) in lines.iter().filter(|(_, line)| !line.waiting.is_empty()) {
+            let queue = self.queues.get(line.queue);
+            if line.generation == queue.waiting_generation && !queue.deleted {
+                put_back.push((slot, line.derive_put_back(&self.messages)));
+            }
+        }
+        put_back.into_iter().for_each(|(slot, last)| lines.get_mut(slot).last_put_back = last);
+    }
+
     /// The limit of a key, if that is any.
     #[inline]
     fn limit_of(&self, key: LimitKeySlot) -> LimitSlot {
@@ -42,7 +55,7 @@ impl QueueModule {
         if known.generation != queue.waiting_generation || queue.deleted {
             let known = self.queue_limits.lines.slots.get_mut(line);
             known.generation = queue.waiting_generation;
-            (known.ready, known.waiting_count, known.waiting) = (0, 0, List::default());
+            known.empty();
         }
         if bound != queue.limit {
             let limit = queue.limit;
@@ -188,7 +201,7 @@ impl QueueModule {
         loop {
             let known = self.queue_limits.lines.slots.get(line);
             let head = known.waiting.head;
-            if head == Slot::NIL || !self.key_has_room(known.of, known.ready, core) {
+            if head == Slot::NIL || !self.key_has_room(known.of, known.ahead(), core) {
                 return true;
             }
             if *budget == 0 {

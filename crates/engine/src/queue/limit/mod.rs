@@ -16,11 +16,20 @@
 //! others. Two queues may therefore have more ready messages of one key than may begin: what turns out to be
 //! too much goes back to the front of its line when it is met.
 //!
+//! Rates count what deliveries cost, and a delivery begins as long as anything is left, however much it
+//! costs: it then leaves debt, as do costs that its holder reports, and the next one waits until that is paid
+//! off. So a limit spends at most what it allows, and the cost of one delivery, and what was reported. A
+//! message that costs nothing waits in the same line as the others, for nothing passes a limit that is used
+//! up.
+//!
 //! A line without messages is idle: it stays with its key for a while, so that the next message finds both.
 //! Nobody is told of a key whose lines are all idle, unless its rate remembers deliveries.
 //!
 //! Lines follow their queue from limit to limit, with what is in flight: at once those that are used, the
 //! others in slices.
+
+/// The behaviour version since which messages and reports have costs.
+pub(crate) const COSTS_SINCE: u16 = 14;
 
 pub(crate) mod gate;
 pub(crate) mod lines;

@@ -4,6 +4,7 @@ use crate::core::{Core, agree};
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::state::limit::Timed;
+use crate::queue::state::limit_key::Ahead;
 use crate::queue::state::message::BlockedBy;
 use crate::store::slot::Slot;
 
@@ -33,21 +34,21 @@ impl QueueModule {
     fn recount_key_lines(&self) -> Result<(), String> {
         let lines = &self.queue_limits.lines.slots;
         self.queue_limits.lines.idle.recount(lines).map_err(|why| format!("lines: {why}"))?;
-        let (mut members, mut leased, mut ready) = (
-            vec![0; lines.slots() as usize],
-            vec![0; lines.slots() as usize],
-            vec![0; lines.slots() as usize],
-        );
+        let zeros = || vec![0; lines.slots() as usize];
+        let (mut members, mut leased, mut ready, mut cost_ready) = (zeros(), zeros(), zeros(), zeros());
         let mut waiting = 0;
         for (slot, message) in self.messages.iter() {
-            let line = self.key_line(message.extras);
+            let (line, cost) = self.line_and_cost(message.extras);
             if line == Slot::NIL {
                 continue;
             }
             let at = line.index() as usize;
             members[at] += 1;
             leased[at] += u64::from(message.state == Some(State::Leased));
-            ready[at] += u64::from(message.state == Some(State::Ready) && !self.is_stale(slot));
+            if message.state == Some(State::Ready) && !self.is_stale(slot) {
+                ready[at] += 1;
+                cost_ready[at] += u64::from(cost.0);
+            }
             waiting += u64::from(message.blocked_by() == Some(BlockedBy::Limit) && !self.is_stale(slot));
         }
         let mut listed = 0;
@@ -60,6 +61,7 @@ impl QueueModule {
                 continue;
             }
             agree("ready of a line", ready[at], line.ready.into())?;
+            agree("cost of what is ready of a line", cost_ready[at], line.ready_cost)?;
             let mut count = 0;
             for message in line.waiting.iter(&self.messages) {
                 let of = self.messages.get(message);
@@ -69,6 +71,9 @@ impl QueueModule {
                 count += 1;
             }
             agree("waiting in a line", count, line.waiting_count.into())?;
+            if line.last_put_back != line.derive_put_back(&self.messages) {
+                return Err("another message was put back last into a line".into());
+            }
             listed += count;
         }
         agree("blocked by limits", waiting, listed)
@@ -88,7 +93,7 @@ impl QueueModule {
                 let queue = self.queues.get(line.queue);
                 let fresh = line.generation == queue.waiting_generation && queue.limit == key.limit;
                 let (room, room_at_all) =
-                    (self.key_has_room(slot, line.ready, core), self.key_has_room(slot, 0, core));
+                    (self.key_has_room(slot, line.ahead(), core), self.key_has_room(slot, Ahead::NONE, core));
                 if fresh && line.waiting_count > 0 && line.ready == 0 && !key.touched {
                     let look_comes = self.queue_limits.slots.get(key.limit).cursor <= slot;
                     let by_time = rules.rate_per_key.is_some() && key.timer_us != 0;

@@ -8,6 +8,7 @@ use crate::limit::{LIMIT_QUEUES_MAX, LIMITS_MAX, LimitRules};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::QueueModule;
+use crate::queue::limit::COSTS_SINCE;
 use crate::queue::state::limit::{Limit, Timed};
 use crate::queue::state::namespace_index::NamespaceIndex;
 use crate::queue::state::work::Work;
@@ -35,6 +36,9 @@ impl QueueModule {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let namespace_slot = core.find_namespace(namespace)?;
+        if !rules.are_small() {
+            core.expect_behaviour(COSTS_SINCE)?;
+        }
         let found = self.indexes.get(namespace_slot).limits.get(name).copied();
         if found.is_none() && self.queue_limits.slots.used() >= LIMITS_MAX {
             return Err(Error::LimitExceeded { what: "limits", limit: u64::from(LIMITS_MAX) });

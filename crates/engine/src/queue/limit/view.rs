@@ -53,6 +53,7 @@ impl QueueModule {
             in_flight: limit.in_flight,
             waiting: blocked + if used_up { ready } else { 0 },
             next_at_us: by_rate.map(|pace| pace.next_us(limit.arrival_ns)),
+            spent: limit.pace.map(|pace| pace.spent(limit.arrival_ns, core.now_us)),
         }
     }
 
@@ -119,6 +120,7 @@ impl QueueModule {
             in_flight: u64::from(key.in_flight),
             waiting,
             next_at_us: used_up.map(|pace| pace.next_us(arrival_ns)),
+            spent: pace.map(|pace| pace.spent(arrival_ns, core.now_us)),
         })
     }
 }

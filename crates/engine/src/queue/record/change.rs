@@ -5,6 +5,7 @@ use crate::blob::BlobHead;
 use crate::change::{Change, ChangeAction, NewFields, Verb};
 use crate::command::{Deliver, RecordSink};
 use crate::id::{BlobRef, MessageId, NamespaceId};
+use crate::limit::Cost;
 use crate::wire::{Put, Reader};
 
 /// Sequence and version.
@@ -17,7 +18,8 @@ mod set {
     pub(crate) const DELIVER_AT: u8 = 4;
     pub(crate) const MAX_ATTEMPTS: u8 = 8;
     pub(crate) const TAGS: u8 = 16;
-    pub(crate) const ALL: u8 = 31;
+    pub(crate) const COST: u8 = 32;
+    pub(crate) const ALL: u8 = 63;
 }
 
 fn note<'a>(change: &Change<'a>) -> Option<[(&'static str, &'a str); 2]> {
@@ -84,10 +86,14 @@ fn write_fields(out: &mut Vec<u8>, fields: &NewFields<'_>) {
     out.u8(deliver
         | flag(fields.priority.is_some(), set::PRIORITY)
         | flag(fields.max_attempts.is_some(), set::MAX_ATTEMPTS)
-        | flag(fields.tags.is_some(), set::TAGS));
+        | flag(fields.tags.is_some(), set::TAGS)
+        | flag(fields.cost.is_some(), set::COST));
     out.u8(fields.priority.unwrap_or(0));
     out.u16(fields.max_attempts.unwrap_or(0));
     out.u64(time);
+    if let Some(cost) = fields.cost {
+        out.u32(cost.0);
+    }
 }
 
 /// One change of several messages.
@@ -115,6 +121,7 @@ pub(crate) struct SetFields {
     pub(crate) max_attempts: Option<u16>,
     /// True if the tags are replaced, by [`ChangeRecord::tags`].
     pub(crate) tags: bool,
+    pub(crate) cost: Option<Cost>,
 }
 
 pub(crate) fn decode<'a>(reader: &mut Reader<'a>) -> Option<ChangeRecord<'a>> {
@@ -132,6 +139,7 @@ fn read_fields(reader: &mut Reader<'_>) -> Option<SetFields> {
     let flags = reader.u8()?;
     let (priority, max_attempts, time) = (reader.u8()?, reader.u16()?, reader.u64()?);
     let is_set = |flag: u8| flags & flag != 0;
+    let cost = if is_set(set::COST) { Some(Cost(reader.u32()?)) } else { None };
     let deliver = match (is_set(set::DELIVER_AFTER), is_set(set::DELIVER_AT)) {
         (false, false) => None,
         (true, false) => Some(Deliver::AfterMs(time)),
@@ -143,6 +151,7 @@ fn read_fields(reader: &mut Reader<'_>) -> Option<SetFields> {
         deliver,
         max_attempts: is_set(set::MAX_ATTEMPTS).then_some(max_attempts),
         tags: is_set(set::TAGS),
+        cost,
     })
 }
 

@@ -6,10 +6,11 @@ use crate::id::{BlobRef, NamespaceId, Receipt};
 use crate::layout::{
     LIST_HEAD_BYTES, RECEIPT_BYTES, fixed_items, list_head, receipt_at, receipt_into, u32_at, u64_at,
 };
+use crate::queue::record::cost::{NUMBER_BYTES, with_cost, without_cost};
 use crate::wire::Reader;
 
-/// Bytes of an item of a settle record: a receipt, the settlement, whether there is a result, the length of
-/// the error text, and a delay, or the length of the result.
+/// Bytes of an item of a settle record: a receipt, the settlement, flags, the length of the error text, and a
+/// delay, or the length of the result; where a flag says so, a cost to add is the upper part of that.
 const SETTLE_ITEM_BYTES: usize = RECEIPT_BYTES + 12;
 /// Bytes of an item of an extend record: a receipt and a lease.
 const EXTEND_ITEM_BYTES: usize = RECEIPT_BYTES + 8;
@@ -22,8 +23,10 @@ mod tag {
     pub(super) const RELEASE: u8 = 3;
     pub(super) const REJECT: u8 = 4;
     pub(super) const GIVE_BACK: u8 = 5;
-    /// Beside `ACK`: a result, whose length stands where others have their delay.
+    /// Flag beside `ACK`: a result, whose length stands where others have their delay.
     pub(super) const HAS_RESULT: u8 = 1;
+    /// Flag: a cost to add.
+    pub(super) const HAS_COST: u8 = 2;
 }
 
 #[derive(Clone, Copy)]
@@ -53,6 +56,7 @@ pub(crate) struct SettleItemRecord {
     pub(crate) error: Option<(u32, u32)>,
     /// The same of the result.
     pub(crate) result: Option<(u32, u32)>,
+    pub(crate) add_cost: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -93,7 +97,8 @@ pub(crate) fn decode_settle<'a>(reader: &mut Reader<'a>) -> Option<SettleRecord<
     let namespace = NamespaceId(reader.u32()?);
     let items: &[[u8; SETTLE_ITEM_BYTES]] = fixed_items(reader)?;
     let sound = |item: &[u8; SETTLE_ITEM_BYTES]| {
-        item[28] <= tag::GIVE_BACK && (item[29] == 0 || (item[29] == tag::HAS_RESULT && item[28] == tag::ACK))
+        let result_fits = item[29] & tag::HAS_RESULT == 0 || item[28] == tag::ACK;
+        item[28] <= tag::GIVE_BACK && item[29] <= tag::HAS_RESULT | tag::HAS_COST && result_fits
     };
     items.iter().all(sound).then_some(())?;
     Some(SettleRecord { namespace, items })
@@ -111,7 +116,10 @@ impl<'a> SettleRecord<'a> {
     pub(crate) fn items(&self) -> impl Iterator<Item = SettleItemRecord> + use<'a> {
         let mut blobs = 0;
         self.items.iter().map(move |bytes| {
-            let delay_ms = u64_at(bytes, 32);
+            let (mut delay_ms, mut add_cost) = (u64_at(bytes, 32), 0);
+            if bytes[29] & tag::HAS_COST != 0 {
+                (delay_ms, add_cost) = without_cost(delay_ms);
+            }
             let settlement = match bytes[28] {
                 tag::NACK => Settlement::Nack { delay_ms: None },
                 tag::NACK_DELAY => Settlement::Nack { delay_ms: Some(delay_ms) },
@@ -123,10 +131,10 @@ impl<'a> SettleRecord<'a> {
             let len = u32::from(u16::from_le_bytes([bytes[30], bytes[31]]));
             let error = (len > 0).then_some((blobs, len));
             blobs += u32::from(len > 0);
-            let has_result = bytes[29] == tag::HAS_RESULT;
+            let has_result = bytes[29] & tag::HAS_RESULT != 0;
             let result = has_result.then_some((blobs, delay_ms as u32));
             blobs += u32::from(has_result);
-            SettleItemRecord { receipt: receipt_at(bytes), settlement, error, result }
+            SettleItemRecord { receipt: receipt_at(bytes), settlement, error, result, add_cost }
         })
     }
 
@@ -197,12 +205,16 @@ pub(crate) fn encode_settle(
         receipt_into(&mut fixed, &item.receipt);
         fixed[28] = how;
         fixed[30..32].copy_from_slice(&(item.error.len() as u16).to_le_bytes());
-        fixed[32..].copy_from_slice(&delay_ms.to_le_bytes());
+        let mut last = delay_ms;
         if let Some(result) = &item.result {
-            let len = BlobHead::len(result.content_type, &[]) + result.bytes.len();
-            fixed[29] = tag::HAS_RESULT;
-            fixed[32..].copy_from_slice(&(len as u64).to_le_bytes());
+            fixed[29] |= tag::HAS_RESULT;
+            last = (BlobHead::len(result.content_type, &[]) + result.bytes.len()) as u64;
         }
+        if item.add_cost > 0 {
+            fixed[29] |= tag::HAS_COST;
+            last = with_cost(last, item.add_cost);
+        }
+        fixed[32..].copy_from_slice(&last.to_le_bytes());
         sink.body(&fixed);
     }
     for item in items {
@@ -221,8 +233,9 @@ pub(crate) fn settle_without_blobs(body: &[u8]) -> Vec<u8> {
     let (_, items) = body.split_at_mut(LIST_HEAD_BYTES);
     for item in items.chunks_exact_mut(SETTLE_ITEM_BYTES) {
         item[30..32].fill(0);
-        if std::mem::take(&mut item[29]) == tag::HAS_RESULT {
-            item[32..].fill(0);
+        if item[29] & tag::HAS_RESULT != 0 {
+            item[29] &= !tag::HAS_RESULT;
+            item[32..32 + NUMBER_BYTES].fill(0);
         }
     }
     body

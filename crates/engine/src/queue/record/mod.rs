@@ -1,10 +1,12 @@
 //! Layouts of the module's records, one file for each family of commands, and in `item`, `options` and
-//! `chain` those of a message to send, which several of them hold. `encode` writes what `decode` reads; the
-//! table of kinds and versions is [`crate::record::table`]. Nothing here looks at the state.
+//! `chain` those of a message to send, which several of them hold; in `cost` that of a cost beside a number.
+//! `encode` writes what `decode` reads; the table of kinds and versions is [`crate::record::table`]. Nothing
+//! here looks at the state.
 
 pub(crate) mod chain;
 pub(crate) mod change;
 pub(crate) mod consumer;
+pub(crate) mod cost;
 pub(crate) mod dead;
 pub(crate) mod delivery;
 pub(crate) mod group;

@@ -4,6 +4,7 @@ use crate::command::RecordSink;
 use crate::item::{
     Chain, DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
 };
+use crate::limit::Cost;
 use crate::wire::{Put, Reader};
 
 /// The tags: never changed, never given again.
@@ -18,6 +19,7 @@ mod field {
     pub(crate) const CORRELATION_ID: u8 = 8;
     pub(crate) const REPLY_TO: u8 = 9;
     pub(crate) const HOLD: u8 = 10;
+    pub(crate) const COST: u8 = 11;
     pub(crate) const DEPENDS_ON: u8 = 40;
     pub(crate) const CHAIN: u8 = 41;
 }
@@ -74,6 +76,9 @@ fn write_fields(out: &mut impl Put, options: &SendOptions<'_>, chain: Option<&[u
         out.u8(unique.until as u8);
         out.u8(unique.on_duplicate as u8);
         out.raw(unique.key);
+    }
+    if options.cost != Cost::default() {
+        write_field(out, field::COST, &options.cost.0.to_le_bytes());
     }
     match options.expires {
         Expires::Never => {}
@@ -136,6 +141,7 @@ fn read(bytes: &[u8]) -> Option<SendOptions<'_>> {
             field::ORDERING_KEY => options.ordering_key = value,
             field::FAIR_KEY => options.fair_key = value,
             field::LIMIT_KEY => options.limit_key = value,
+            field::COST => options.cost = Cost(u32::from_le_bytes(value.try_into().ok()?)),
             field::UNIQUE => options.unique = Some(read_unique(value)?),
             field::EXPIRES_AFTER => options.expires = Expires::AfterMs(number()?),
             field::EXPIRES_AT => options.expires = Expires::AtUs(number()?),
@@ -222,6 +228,7 @@ mod tests {
             ordering_key: b"o",
             fair_key: b"f",
             limit_key: b"l",
+            cost: Cost(7),
             unique: Some(unique),
             expires: Expires::AtUs(77),
             result_ttl_ms: 9,

@@ -4,12 +4,15 @@ use crate::blob::BlobHead;
 use crate::command::{RecordSink, ReportItem};
 use crate::id::{BlobRef, NamespaceId, Receipt};
 use crate::layout::{LIST_HEAD_BYTES, RECEIPT_BYTES, receipt_at, receipt_into};
+use crate::queue::record::cost::{with_cost, without_cost};
 use crate::wire::Reader;
 
-/// Receipt, lease, flags, percent, and the lengths of note and checkpoint.
+/// Receipt, lease, flags, percent, and the lengths of note and checkpoint; where a flag says so, a cost to
+/// add is the upper part of the lease.
 const ITEM_BYTES: usize = RECEIPT_BYTES + 16;
 const HAS_PROGRESS: u8 = 1;
 const HAS_CHECKPOINT: u8 = 2;
+const HAS_COST: u8 = 4;
 
 pub(crate) fn blob_count(items: &[ReportItem<'_>]) -> u32 {
     let of_item = |item: &ReportItem<'_>| {
@@ -24,7 +27,12 @@ pub(crate) fn encode_items(items: &[ReportItem<'_>], sink: &mut impl RecordSink)
     for item in items {
         let mut fixed = [0; ITEM_BYTES];
         receipt_into(&mut fixed, &item.receipt);
-        fixed[28..36].copy_from_slice(&item.lease_ms.to_le_bytes());
+        let mut lease_ms = item.lease_ms;
+        if item.add_cost > 0 {
+            fixed[36] |= HAS_COST;
+            lease_ms = with_cost(lease_ms, item.add_cost);
+        }
+        fixed[28..36].copy_from_slice(&lease_ms.to_le_bytes());
         if let Some(progress) = item.progress {
             fixed[36] |= HAS_PROGRESS;
             fixed[37] = progress.percent;
@@ -75,6 +83,7 @@ pub(crate) struct ReportItemRecord {
     pub(crate) percent: Option<u8>,
     pub(crate) note: Option<BlobRef>,
     pub(crate) checkpoint: Option<BlobRef>,
+    pub(crate) add_cost: u32,
 }
 
 impl ReportItemRecord {
@@ -86,7 +95,8 @@ impl ReportItemRecord {
 pub(crate) fn decode<'a>(reader: &mut Reader<'a>) -> Option<ReportRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
     let items: &[[u8; ITEM_BYTES]] = crate::layout::fixed_items(reader)?;
-    let sound = |item: &[u8; ITEM_BYTES]| item[36] <= HAS_PROGRESS | HAS_CHECKPOINT && item[37] <= 100;
+    let sound =
+        |item: &[u8; ITEM_BYTES]| item[36] <= HAS_PROGRESS | HAS_CHECKPOINT | HAS_COST && item[37] <= 100;
     items.iter().all(sound).then_some(ReportRecord { namespace, items })
 }
 
@@ -101,16 +111,20 @@ impl<'a> ReportRecord<'a> {
         };
         self.items.iter().map(move |bytes| {
             let mut reader = Reader::new(&bytes[RECEIPT_BYTES..]);
-            let lease_ms = reader.u64().unwrap_or_default();
+            let (mut lease_ms, mut add_cost) = (reader.u64().unwrap_or_default(), 0);
             let (flags, percent) = (reader.u8().unwrap_or_default(), reader.u8().unwrap_or_default());
             let (note_len, len) = (reader.u16().unwrap_or_default(), reader.u32().unwrap_or_default());
             let progress = flags & HAS_PROGRESS != 0;
+            if flags & HAS_COST != 0 {
+                (lease_ms, add_cost) = without_cost(lease_ms);
+            }
             ReportItemRecord {
                 receipt: receipt_at(bytes),
                 lease_ms,
                 percent: progress.then_some(percent),
                 note: (progress && note_len > 0).then(|| blob(note_len.into())),
                 checkpoint: (flags & HAS_CHECKPOINT != 0).then(|| blob(len)),
+                add_cost,
             }
         })
     }

@@ -10,6 +10,7 @@ use crate::core::namespace::NamespaceSlot;
 use crate::core::{Core, PAGE_ITEMS_MAX, internal};
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
+use crate::limit::Cost;
 use crate::limits::{
     ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX, SCHEDULE_SPEC_BYTES_MAX, SCHEDULES_MAX, SHARD_SCHEDULES_MAX,
 };
@@ -17,6 +18,7 @@ use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
 use crate::query::{DueSchedule, MessageTemplate, ScheduleView};
 use crate::queue::QueueModule;
+use crate::queue::limit::COSTS_SINCE;
 use crate::queue::message::lookup::queue_not_found;
 use crate::queue::record::options::read_options;
 use crate::queue::record::schedule::{SchedulePutRecord, read_template};
@@ -53,6 +55,9 @@ impl QueueModule {
         let namespace_slot = core.find_namespace(put.namespace)?;
         check_template(put)?;
         let options = put.item.options.and_then(read_options).unwrap_or_default();
+        if options.cost != Cost::default() {
+            core.expect_behaviour(COSTS_SINCE)?;
+        }
         self.admit_reply_to(namespace_slot, &options, core)?;
         if !core.limits.auto_create && self.find_queue(namespace_slot, put.queue).is_none() {
             return Err(queue_not_found(put.queue));

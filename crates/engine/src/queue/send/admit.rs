@@ -6,8 +6,10 @@ use crate::core::{Core, internal};
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::item::{Chain, SendOptions};
+use crate::limit::Cost;
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
 use crate::queue::QueueModule;
+use crate::queue::limit::COSTS_SINCE;
 use crate::queue::message::lookup::{queue_closed, queue_not_found};
 use crate::queue::record::item::SendItemRecord;
 use crate::queue::record::options::read_options;
@@ -142,6 +144,9 @@ impl QueueModule {
         options: &SendOptions<'_>,
         core: &Core,
     ) -> Result<(), Error> {
+        if options.cost != Cost::default() {
+            core.expect_behaviour(COSTS_SINCE)?;
+        }
         self.admit_reply_to(namespace_slot, options, core)?;
         self.admit_expiry(item.deliver, options.expires, core)?;
         if let Chain::Laid(laid) = options.chain {

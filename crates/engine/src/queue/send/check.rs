@@ -8,6 +8,7 @@ use crate::item::{
     CHAIN_BYTES_MAX, Chain, DependsOn, Expires, KEY_BYTES_MAX, STEPS_MAX, SendOptions, Step, Steps,
     WINDOW_MS_MAX,
 };
+use crate::limit::COST_MAX;
 use crate::limits::{
     ATTEMPTS_MAX, DELAY_MS_MAX, IDEMPOTENCY_KEY_BYTES_MAX, Limits, PARENTS_MAX, PRIORITY_MAX,
     SCHEDULE_SPEC_BYTES_MAX, SEND_PARENTS_MAX,
@@ -235,6 +236,7 @@ fn check_options(item: &SendItem<'_>, options: &SendOptions<'_>) -> Result<(), E
     ] {
         at_most_of("bytes", name, key.len() as u64, KEY_BYTES_MAX as u64)?;
     }
+    at_most("cost", options.cost.0.into(), COST_MAX.into())?;
     if let Some(unique) = &options.unique {
         between_of("bytes", "unique.key", unique.key.len() as u64, 1, KEY_BYTES_MAX as u64)?;
         between("unique.window_ms", unique.window_ms, 1, WINDOW_MS_MAX)?;

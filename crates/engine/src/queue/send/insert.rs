@@ -171,6 +171,7 @@ impl QueueModule {
         message.extras = extras;
         let Some(record) = record else { return };
         let mut options = Options::none();
+        options.cost = record.cost;
         if !record.ordering_key.is_empty() {
             options.ordering = self.ordering.enter(message.queue, record.ordering_key);
         }

@@ -2,11 +2,11 @@
 //! which messages of a key stand.
 
 use crate::queue::state::message::Message;
-use crate::queue::state::{LimitKeySlot, LimitSlot, LineSlot, QueueSlot};
+use crate::queue::state::{LimitKeySlot, LimitSlot, LineSlot, MessageSlot, QueueSlot};
 use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key::Key;
 use crate::store::key_index::{KeyIndex, Keyed};
-use crate::store::list::{List, PLACE};
+use crate::store::list::{Linked, List, PLACE};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{HeadPart, Put, Reader};
@@ -137,6 +137,10 @@ impl LimitKeys {
     }
 }
 
+/// Time of a message that waits for its limit and was put back, in microseconds since the Unix epoch: one
+/// long past, so that it says nothing of when the message may be delivered. Others have 0.
+pub(crate) const PUT_BACK_US: u64 = 1;
+
 /// The messages of one queue and limit key, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyLine {
@@ -153,14 +157,79 @@ pub(crate) struct KeyLine {
     pub(crate) generation: u32,
     /// Messages that are ready.
     pub(crate) ready: u32,
+    /// Cost of those. Derived.
+    pub(crate) ready_cost: u64,
     /// Messages that wait.
     pub(crate) waiting_count: u32,
-    /// Messages that wait for the limit, in the order in which they came.
+    /// Messages that wait for the limit: those that were put back, then the others, each in the order in
+    /// which they came.
     pub(crate) waiting: List<Message, PLACE>,
+    /// The last of those that were put back; `NIL`: there is none. Derived.
+    pub(crate) last_put_back: MessageSlot,
     /// Neighbours among the lines of the key.
     pub(crate) prev: LineSlot,
     pub(crate) next: LineSlot,
     next_vacant: Option<LineSlot>,
+}
+
+/// Messages that begin before another one.
+#[derive(Clone, Copy)]
+pub(crate) struct Ahead {
+    pub(crate) count: u32,
+    /// Their cost.
+    pub(crate) cost: u64,
+}
+
+impl Ahead {
+    /// No messages.
+    pub(crate) const NONE: Ahead = Ahead { count: 0, cost: 0 };
+}
+
+impl KeyLine {
+    /// The ready ones, which begin before those that wait.
+    #[inline]
+    pub(crate) fn ahead(&self) -> Ahead {
+        Ahead { count: self.ready, cost: self.ready_cost }
+    }
+
+    /// Forgets what is ready and what waits: all of it was purged.
+    pub(crate) fn empty(&mut self) {
+        (self.ready, self.ready_cost, self.waiting_count) = (0, 0, 0);
+        (self.waiting, self.last_put_back) = (List::default(), Slot::NIL);
+    }
+
+    /// Puts a message to the others that were put back, which are first in line.
+    pub(crate) fn put_back<const CHUNK: usize>(
+        &mut self,
+        messages: &mut Slab<Message, CHUNK>,
+        slot: MessageSlot,
+    ) {
+        let next = match self.last_put_back.some() {
+            Some(last) => Linked::<PLACE>::link(messages.get(last)).next,
+            None => self.waiting.head,
+        };
+        self.waiting.insert_before(messages, slot, next);
+        self.last_put_back = slot;
+    }
+
+    /// A message no longer waits.
+    pub(crate) fn take_out<const CHUNK: usize>(
+        &mut self,
+        messages: &mut Slab<Message, CHUNK>,
+        slot: MessageSlot,
+    ) {
+        if self.last_put_back == slot {
+            self.last_put_back = Linked::<PLACE>::link(messages.get(slot)).prev;
+        }
+        self.waiting_count -= 1;
+        self.waiting.unlink(messages, slot);
+    }
+
+    /// [`KeyLine::last_put_back`], as the messages tell it.
+    pub(crate) fn derive_put_back<const CHUNK: usize>(&self, messages: &Slab<Message, CHUNK>) -> MessageSlot {
+        let put_back = |slot: &MessageSlot| messages.get(*slot).time_us == PUT_BACK_US;
+        self.waiting.iter(messages).take_while(put_back).last().unwrap_or(Slot::NIL)
+    }
 }
 
 impl PlainItem for KeyLine {
@@ -175,8 +244,10 @@ impl PlainItem for KeyLine {
             leased: 0,
             generation: 0,
             ready: 0,
+            ready_cost: 0,
             waiting_count: 0,
             waiting: List::default(),
+            last_put_back: Slot::NIL,
             prev: Slot::NIL,
             next: Slot::NIL,
             next_vacant: Some(next),
@@ -209,7 +280,9 @@ impl PlainItem for KeyLine {
             generation: reader.u32()?,
             ready: reader.u32()?,
             waiting_count: reader.u32()?,
+            ready_cost: 0,
             waiting: List::read(reader)?,
+            last_put_back: Slot::NIL,
             prev: Slot::read(reader)?,
             next: Slot::read(reader)?,
             next_vacant: None,

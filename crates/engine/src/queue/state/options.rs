@@ -1,6 +1,7 @@
 //! Keys and times that a message was sent with: a slot of its own for those that have any.
 
 use crate::item::UniqueUntil;
+use crate::limit::Cost;
 use crate::queue::state::{
     ChangedSlot, ExpirySlot, FlowSlot, LaneSlot, LineSlot, OptionsSlot, OrderingSlot, OriginSlot,
     ResultsSlot, UniqueSlot,
@@ -34,8 +35,17 @@ pub(crate) struct Options {
     pub(crate) origin: OriginSlot,
     /// Among [`crate::queue::state::flow::Flows`].
     pub(crate) flow: FlowSlot,
-    next_vacant: Option<OptionsSlot>,
+    /// Share of its limit's rates that each delivery takes.
+    pub(crate) cost: Cost,
+    next_vacant: OptionsSlot,
+    vacant: bool,
 }
+
+const _: () = assert!(size_of::<Options>() == 56);
+
+/// Flags in a snapshot: the unique key counts until the end of its window; the cost is not 1.
+const WINDOW: u8 = 1;
+const HAS_COST: u8 = 2;
 
 /// The keys of all messages that have some.
 pub(crate) type AllOptions = Slab<Options, 1024>;
@@ -43,7 +53,7 @@ pub(crate) type AllOptions = Slab<Options, 1024>;
 impl Options {
     /// None of them.
     pub(crate) fn none() -> Options {
-        Options { next_vacant: None, ..Options::vacant(Slot::NIL) }
+        Options { vacant: false, ..Options::vacant(Slot::NIL) }
     }
 }
 
@@ -63,12 +73,14 @@ impl PlainItem for Options {
             unique_until: UniqueUntil::Gone,
             origin: Slot::NIL,
             flow: Slot::NIL,
-            next_vacant: Some(next),
+            cost: Cost::default(),
+            next_vacant: next,
+            vacant: true,
         }
     }
 
     fn next_vacant(&self) -> Option<OptionsSlot> {
-        self.next_vacant
+        self.vacant.then_some(self.next_vacant)
     }
 
     fn write_used(&self, out: &mut Vec<u8>) {
@@ -80,13 +92,18 @@ impl PlainItem for Options {
         self.expiry.write(out);
         self.unique.write(out);
         out.u64(self.unique_ends_us);
-        out.bool(self.unique_until == UniqueUntil::Window);
+        let has_cost = self.cost != Cost::default();
+        let window = if self.unique_until == UniqueUntil::Window { WINDOW } else { 0 };
+        out.u8(window | if has_cost { HAS_COST } else { 0 });
         self.origin.write(out);
         self.flow.write(out);
+        if has_cost {
+            out.u32(self.cost.0);
+        }
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
-        Some(Options {
+        let mut options = Options {
             ordering: Slot::read(reader)?,
             fair: Slot::read(reader)?,
             results: Slot::read(reader)?,
@@ -95,10 +112,17 @@ impl PlainItem for Options {
             expiry: Slot::read(reader)?,
             unique: Slot::read(reader)?,
             unique_ends_us: reader.u64()?,
-            unique_until: if reader.bool()? { UniqueUntil::Window } else { UniqueUntil::Gone },
-            origin: Slot::read(reader)?,
-            flow: Slot::read(reader)?,
-            next_vacant: None,
-        })
+            ..Options::none()
+        };
+        let flags = reader.u8().filter(|&flags| flags <= WINDOW | HAS_COST)?;
+        if flags & WINDOW != 0 {
+            options.unique_until = UniqueUntil::Window;
+        }
+        options.origin = Slot::read(reader)?;
+        options.flow = Slot::read(reader)?;
+        if flags & HAS_COST != 0 {
+            options.cost = Cost(reader.u32()?);
+        }
+        Some(options)
     }
 }

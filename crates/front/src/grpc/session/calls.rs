@@ -331,6 +331,7 @@ impl SessionCalls {
                 settlement: Settlement::Ack,
                 error: "",
                 result: None,
+                add_cost: 0,
             };
             let items: SmallVec<[SettleItem<'_>; 4]> = acks.receipts.iter().map(ack).collect();
             let settled = match self.cleared_by(Operation::Settle, proof) {

@@ -73,16 +73,18 @@ pub(in crate::grpc) fn messages_of(send: &SendMany) -> Vec<u8> {
 
 /// True if a settlement is an ack without further fields.
 pub(super) fn is_plain_ack(settlement: &Settlement) -> bool {
-    let Settlement { receipt: _, outcome, error, delay_ms, result, result_content_type } = settlement;
+    let Settlement { receipt: _, outcome, error, delay_ms, result, result_content_type, add_cost } =
+        settlement;
     outcome == "ack"
         && error.is_none()
         && delay_ms.is_none()
         && result.is_none()
         && result_content_type.is_none()
+        && add_cost.is_none()
 }
 
-/// True if an extension has no progress or checkpoint, and its lease, if given, is valid.
+/// True if an extension has no progress, checkpoint or cost, and its lease, if given, is valid.
 pub(super) fn is_plain_extension(extension: &Extension) -> bool {
-    let Extension { receipt: _, lease_ms, progress, checkpoint } = extension;
-    *lease_ms != Some(0) && progress.is_none() && checkpoint.is_none()
+    let Extension { receipt: _, lease_ms, progress, checkpoint, add_cost } = extension;
+    *lease_ms != Some(0) && progress.is_none() && checkpoint.is_none() && add_cost.is_none()
 }

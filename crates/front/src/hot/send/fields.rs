@@ -17,6 +17,7 @@ macro_rules! with_own_fields {
             "ordering_key",
             "fair_key",
             "limit_key",
+            "cost",
             "ttl_ms",
             "expires_at_ms",
             "result_ttl_ms",

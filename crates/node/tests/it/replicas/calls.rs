@@ -158,7 +158,8 @@ impl Client<'_> {
     }
 
     pub fn ack(&self, receipt: Receipt) -> Waiting {
-        let items = [SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None }];
+        let items =
+            [SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None, add_cost: 0 }];
         let (sender, reply) = oneshot::channel();
         let settle = Command::Settle { namespace: NAMESPACE, items: &items };
         let proposal = Proposal::new(&settle, ReplyTo::Once(sender));

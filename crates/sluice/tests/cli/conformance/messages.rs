@@ -161,13 +161,13 @@ pub(super) async fn results(client: &Client) {
     });
     let got = receive(client, "q", 1).await;
     let settle = Settle::AckWith(WorkResult { content_type: None, bytes: b"42".to_vec() });
-    let answer = SettleItem { receipt: (&*got[0].receipt).into(), settle };
+    let answer = SettleItem::of(&*got[0].receipt, settle);
     client.settle_one(&answer).await.unwrap();
     assert_eq!(waiting.await.unwrap().result_bytes().unwrap().as_deref(), Some(&b"42"[..]));
     let id = send(client, "q", message("no")).await;
     let got = receive(client, "q", 1).await;
     let settle = Settle::Reject { error: "never".to_owned() };
-    client.settle_one(&SettleItem { receipt: (&*got[0].receipt).into(), settle }).await.unwrap();
+    client.settle_one(&SettleItem::of(&*got[0].receipt, settle)).await.unwrap();
     let dead = client.result(&id, LONG).await.unwrap();
     assert_eq!((dead.state.as_str(), dead.reason.as_deref()), ("dead", Some("rejected")));
 }
@@ -179,7 +179,7 @@ pub(super) async fn flow(client: &Client) {
     assert_eq!(code(client.queue("second").await), "queue_not_found");
     let got = receive(client, "first", 1).await;
     let settle = Settle::AckWith(WorkResult { content_type: None, bytes: b"A".to_vec() });
-    client.settle_one(&SettleItem { receipt: (&*got[0].receipt).into(), settle }).await.unwrap();
+    client.settle_one(&SettleItem::of(&*got[0].receipt, settle)).await.unwrap();
     let step = next(client, "second").await;
     assert_eq!((text(&step), step.headers["w"].as_str()), ("A", "80"));
 

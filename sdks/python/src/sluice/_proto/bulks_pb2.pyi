@@ -21,7 +21,7 @@ class ListBulksResponse(_message.Message):
     def __init__(self, bulks: _Optional[_Iterable[_Union[Bulk, _Mapping]]] = ...) -> None: ...
 
 class StartBulkRequest(_message.Message):
-    __slots__ = ("namespace", "action", "filter", "dry_run", "by", "why", "to", "priority", "delay_ms", "deliver_at_ms", "max_attempts", "tags")
+    __slots__ = ("namespace", "action", "filter", "dry_run", "by", "why", "to", "priority", "delay_ms", "deliver_at_ms", "max_attempts", "tags", "cost")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
@@ -34,6 +34,7 @@ class StartBulkRequest(_message.Message):
     DELIVER_AT_MS_FIELD_NUMBER: _ClassVar[int]
     MAX_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     TAGS_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     action: str
     filter: BulkFilter
@@ -46,7 +47,8 @@ class StartBulkRequest(_message.Message):
     deliver_at_ms: int
     max_attempts: int
     tags: _messages_pb2.TagList
-    def __init__(self, namespace: _Optional[str] = ..., action: _Optional[str] = ..., filter: _Optional[_Union[BulkFilter, _Mapping]] = ..., dry_run: bool = ..., by: _Optional[str] = ..., why: _Optional[str] = ..., to: _Optional[str] = ..., priority: _Optional[int] = ..., delay_ms: _Optional[int] = ..., deliver_at_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., tags: _Optional[_Union[_messages_pb2.TagList, _Mapping]] = ...) -> None: ...
+    cost: int
+    def __init__(self, namespace: _Optional[str] = ..., action: _Optional[str] = ..., filter: _Optional[_Union[BulkFilter, _Mapping]] = ..., dry_run: bool = ..., by: _Optional[str] = ..., why: _Optional[str] = ..., to: _Optional[str] = ..., priority: _Optional[int] = ..., delay_ms: _Optional[int] = ..., deliver_at_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., tags: _Optional[_Union[_messages_pb2.TagList, _Mapping]] = ..., cost: _Optional[int] = ...) -> None: ...
 
 class BulkFilter(_message.Message):
     __slots__ = ("queue", "state", "tag", "header", "sent_before_ms", "sent_after_ms", "attempts_min", "error_contains")

@@ -39,7 +39,7 @@ class Unique(_message.Message):
     def __init__(self, key: _Optional[str] = ..., window_ms: _Optional[int] = ..., until: _Optional[str] = ..., on_duplicate: _Optional[str] = ...) -> None: ...
 
 class Message(_message.Message):
-    __slots__ = ("payload", "content_type", "headers", "tags", "priority", "delay_ms", "deliver_at_ms", "max_attempts", "backoff", "ordering_key", "fair_key", "limit_key", "unique", "ttl_ms", "expires_at_ms", "result_ttl_ms", "correlation_id", "reply_to", "hold", "depends_on", "depends_mode", "on_parent_failed", "chain", "on_failure")
+    __slots__ = ("payload", "content_type", "headers", "tags", "priority", "delay_ms", "deliver_at_ms", "max_attempts", "backoff", "ordering_key", "fair_key", "limit_key", "unique", "ttl_ms", "expires_at_ms", "result_ttl_ms", "correlation_id", "reply_to", "hold", "depends_on", "depends_mode", "on_parent_failed", "chain", "on_failure", "cost")
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
     CONTENT_TYPE_FIELD_NUMBER: _ClassVar[int]
     HEADERS_FIELD_NUMBER: _ClassVar[int]
@@ -64,6 +64,7 @@ class Message(_message.Message):
     ON_PARENT_FAILED_FIELD_NUMBER: _ClassVar[int]
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     ON_FAILURE_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
     payload: bytes
     content_type: str
     headers: _containers.RepeatedCompositeFieldContainer[Header]
@@ -88,10 +89,11 @@ class Message(_message.Message):
     on_parent_failed: str
     chain: _containers.RepeatedCompositeFieldContainer[Step]
     on_failure: Step
-    def __init__(self, payload: _Optional[bytes] = ..., content_type: _Optional[str] = ..., headers: _Optional[_Iterable[_Union[Header, _Mapping]]] = ..., tags: _Optional[_Iterable[str]] = ..., priority: _Optional[int] = ..., delay_ms: _Optional[int] = ..., deliver_at_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., backoff: _Optional[_Union[Backoff, _Mapping]] = ..., ordering_key: _Optional[str] = ..., fair_key: _Optional[str] = ..., limit_key: _Optional[str] = ..., unique: _Optional[_Union[Unique, _Mapping]] = ..., ttl_ms: _Optional[int] = ..., expires_at_ms: _Optional[int] = ..., result_ttl_ms: _Optional[int] = ..., correlation_id: _Optional[str] = ..., reply_to: _Optional[str] = ..., hold: bool = ..., depends_on: _Optional[_Iterable[str]] = ..., depends_mode: _Optional[str] = ..., on_parent_failed: _Optional[str] = ..., chain: _Optional[_Iterable[_Union[Step, _Mapping]]] = ..., on_failure: _Optional[_Union[Step, _Mapping]] = ...) -> None: ...
+    cost: int
+    def __init__(self, payload: _Optional[bytes] = ..., content_type: _Optional[str] = ..., headers: _Optional[_Iterable[_Union[Header, _Mapping]]] = ..., tags: _Optional[_Iterable[str]] = ..., priority: _Optional[int] = ..., delay_ms: _Optional[int] = ..., deliver_at_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., backoff: _Optional[_Union[Backoff, _Mapping]] = ..., ordering_key: _Optional[str] = ..., fair_key: _Optional[str] = ..., limit_key: _Optional[str] = ..., unique: _Optional[_Union[Unique, _Mapping]] = ..., ttl_ms: _Optional[int] = ..., expires_at_ms: _Optional[int] = ..., result_ttl_ms: _Optional[int] = ..., correlation_id: _Optional[str] = ..., reply_to: _Optional[str] = ..., hold: bool = ..., depends_on: _Optional[_Iterable[str]] = ..., depends_mode: _Optional[str] = ..., on_parent_failed: _Optional[str] = ..., chain: _Optional[_Iterable[_Union[Step, _Mapping]]] = ..., on_failure: _Optional[_Union[Step, _Mapping]] = ..., cost: _Optional[int] = ...) -> None: ...
 
 class Step(_message.Message):
-    __slots__ = ("payload", "content_type", "headers", "tags", "priority", "delay_ms", "deliver_at_ms", "max_attempts", "backoff", "ordering_key", "fair_key", "limit_key", "ttl_ms", "expires_at_ms", "result_ttl_ms", "correlation_id", "reply_to", "hold", "queue")
+    __slots__ = ("payload", "content_type", "headers", "tags", "priority", "delay_ms", "deliver_at_ms", "max_attempts", "backoff", "ordering_key", "fair_key", "limit_key", "ttl_ms", "expires_at_ms", "result_ttl_ms", "correlation_id", "reply_to", "hold", "queue", "cost")
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
     CONTENT_TYPE_FIELD_NUMBER: _ClassVar[int]
     HEADERS_FIELD_NUMBER: _ClassVar[int]
@@ -111,6 +113,7 @@ class Step(_message.Message):
     REPLY_TO_FIELD_NUMBER: _ClassVar[int]
     HOLD_FIELD_NUMBER: _ClassVar[int]
     QUEUE_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
     payload: bytes
     content_type: str
     headers: _containers.RepeatedCompositeFieldContainer[Header]
@@ -130,7 +133,8 @@ class Step(_message.Message):
     reply_to: str
     hold: bool
     queue: str
-    def __init__(self, payload: _Optional[bytes] = ..., content_type: _Optional[str] = ..., headers: _Optional[_Iterable[_Union[Header, _Mapping]]] = ..., tags: _Optional[_Iterable[str]] = ..., priority: _Optional[int] = ..., delay_ms: _Optional[int] = ..., deliver_at_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., backoff: _Optional[_Union[Backoff, _Mapping]] = ..., ordering_key: _Optional[str] = ..., fair_key: _Optional[str] = ..., limit_key: _Optional[str] = ..., ttl_ms: _Optional[int] = ..., expires_at_ms: _Optional[int] = ..., result_ttl_ms: _Optional[int] = ..., correlation_id: _Optional[str] = ..., reply_to: _Optional[str] = ..., hold: bool = ..., queue: _Optional[str] = ...) -> None: ...
+    cost: int
+    def __init__(self, payload: _Optional[bytes] = ..., content_type: _Optional[str] = ..., headers: _Optional[_Iterable[_Union[Header, _Mapping]]] = ..., tags: _Optional[_Iterable[str]] = ..., priority: _Optional[int] = ..., delay_ms: _Optional[int] = ..., deliver_at_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., backoff: _Optional[_Union[Backoff, _Mapping]] = ..., ordering_key: _Optional[str] = ..., fair_key: _Optional[str] = ..., limit_key: _Optional[str] = ..., ttl_ms: _Optional[int] = ..., expires_at_ms: _Optional[int] = ..., result_ttl_ms: _Optional[int] = ..., correlation_id: _Optional[str] = ..., reply_to: _Optional[str] = ..., hold: bool = ..., queue: _Optional[str] = ..., cost: _Optional[int] = ...) -> None: ...
 
 class Delivered(_message.Message):
     __slots__ = ("id", "receipt", "queue", "payload", "content_type", "headers", "tags", "priority", "attempt", "max_attempts", "deliveries", "sent_at_ms", "lease_until_ms", "from_queue", "reason", "correlation_id", "reply_to", "checkpoint", "checkpoint_content_type")
@@ -175,32 +179,36 @@ class Delivered(_message.Message):
     def __init__(self, id: _Optional[str] = ..., receipt: _Optional[str] = ..., queue: _Optional[str] = ..., payload: _Optional[bytes] = ..., content_type: _Optional[str] = ..., headers: _Optional[_Iterable[_Union[Header, _Mapping]]] = ..., tags: _Optional[_Iterable[str]] = ..., priority: _Optional[int] = ..., attempt: _Optional[int] = ..., max_attempts: _Optional[int] = ..., deliveries: _Optional[int] = ..., sent_at_ms: _Optional[int] = ..., lease_until_ms: _Optional[int] = ..., from_queue: _Optional[str] = ..., reason: _Optional[str] = ..., correlation_id: _Optional[str] = ..., reply_to: _Optional[str] = ..., checkpoint: _Optional[bytes] = ..., checkpoint_content_type: _Optional[str] = ...) -> None: ...
 
 class Settlement(_message.Message):
-    __slots__ = ("receipt", "outcome", "error", "delay_ms", "result", "result_content_type")
+    __slots__ = ("receipt", "outcome", "error", "delay_ms", "result", "result_content_type", "add_cost")
     RECEIPT_FIELD_NUMBER: _ClassVar[int]
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     DELAY_MS_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
     RESULT_CONTENT_TYPE_FIELD_NUMBER: _ClassVar[int]
+    ADD_COST_FIELD_NUMBER: _ClassVar[int]
     receipt: str
     outcome: str
     error: str
     delay_ms: int
     result: bytes
     result_content_type: str
-    def __init__(self, receipt: _Optional[str] = ..., outcome: _Optional[str] = ..., error: _Optional[str] = ..., delay_ms: _Optional[int] = ..., result: _Optional[bytes] = ..., result_content_type: _Optional[str] = ...) -> None: ...
+    add_cost: int
+    def __init__(self, receipt: _Optional[str] = ..., outcome: _Optional[str] = ..., error: _Optional[str] = ..., delay_ms: _Optional[int] = ..., result: _Optional[bytes] = ..., result_content_type: _Optional[str] = ..., add_cost: _Optional[int] = ...) -> None: ...
 
 class Extension(_message.Message):
-    __slots__ = ("receipt", "lease_ms", "progress", "checkpoint")
+    __slots__ = ("receipt", "lease_ms", "progress", "checkpoint", "add_cost")
     RECEIPT_FIELD_NUMBER: _ClassVar[int]
     LEASE_MS_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
+    ADD_COST_FIELD_NUMBER: _ClassVar[int]
     receipt: str
     lease_ms: int
     progress: Report
     checkpoint: bytes
-    def __init__(self, receipt: _Optional[str] = ..., lease_ms: _Optional[int] = ..., progress: _Optional[_Union[Report, _Mapping]] = ..., checkpoint: _Optional[bytes] = ...) -> None: ...
+    add_cost: int
+    def __init__(self, receipt: _Optional[str] = ..., lease_ms: _Optional[int] = ..., progress: _Optional[_Union[Report, _Mapping]] = ..., checkpoint: _Optional[bytes] = ..., add_cost: _Optional[int] = ...) -> None: ...
 
 class Report(_message.Message):
     __slots__ = ("percent", "note")

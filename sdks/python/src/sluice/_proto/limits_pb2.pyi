@@ -83,7 +83,7 @@ class LimitSettings(_message.Message):
     def __init__(self, in_flight: _Optional[int] = ..., in_flight_per_key: _Optional[int] = ..., rate: _Optional[_Union[Rate, _Mapping]] = ..., rate_per_key: _Optional[_Union[Rate, _Mapping]] = ...) -> None: ...
 
 class Limit(_message.Message):
-    __slots__ = ("name", "settings", "queues", "in_flight", "waiting", "next_at_ms", "keys", "next")
+    __slots__ = ("name", "settings", "queues", "in_flight", "waiting", "next_at_ms", "keys", "next", "spent")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
     QUEUES_FIELD_NUMBER: _ClassVar[int]
@@ -92,6 +92,7 @@ class Limit(_message.Message):
     NEXT_AT_MS_FIELD_NUMBER: _ClassVar[int]
     KEYS_FIELD_NUMBER: _ClassVar[int]
     NEXT_FIELD_NUMBER: _ClassVar[int]
+    SPENT_FIELD_NUMBER: _ClassVar[int]
     name: str
     settings: LimitSettings
     queues: _containers.RepeatedScalarFieldContainer[str]
@@ -100,19 +101,22 @@ class Limit(_message.Message):
     next_at_ms: int
     keys: _containers.RepeatedCompositeFieldContainer[LimitKey]
     next: str
-    def __init__(self, name: _Optional[str] = ..., settings: _Optional[_Union[LimitSettings, _Mapping]] = ..., queues: _Optional[_Iterable[str]] = ..., in_flight: _Optional[int] = ..., waiting: _Optional[int] = ..., next_at_ms: _Optional[int] = ..., keys: _Optional[_Iterable[_Union[LimitKey, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...
+    spent: int
+    def __init__(self, name: _Optional[str] = ..., settings: _Optional[_Union[LimitSettings, _Mapping]] = ..., queues: _Optional[_Iterable[str]] = ..., in_flight: _Optional[int] = ..., waiting: _Optional[int] = ..., next_at_ms: _Optional[int] = ..., keys: _Optional[_Iterable[_Union[LimitKey, _Mapping]]] = ..., next: _Optional[str] = ..., spent: _Optional[int] = ...) -> None: ...
 
 class LimitKey(_message.Message):
-    __slots__ = ("key", "in_flight", "waiting", "next_at_ms")
+    __slots__ = ("key", "in_flight", "waiting", "next_at_ms", "spent")
     KEY_FIELD_NUMBER: _ClassVar[int]
     IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
     WAITING_FIELD_NUMBER: _ClassVar[int]
     NEXT_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    SPENT_FIELD_NUMBER: _ClassVar[int]
     key: str
     in_flight: int
     waiting: int
     next_at_ms: int
-    def __init__(self, key: _Optional[str] = ..., in_flight: _Optional[int] = ..., waiting: _Optional[int] = ..., next_at_ms: _Optional[int] = ...) -> None: ...
+    spent: int
+    def __init__(self, key: _Optional[str] = ..., in_flight: _Optional[int] = ..., waiting: _Optional[int] = ..., next_at_ms: _Optional[int] = ..., spent: _Optional[int] = ...) -> None: ...
 
 class DeleteLimitRequest(_message.Message):
     __slots__ = ("namespace", "name")

@@ -158,7 +158,7 @@ class GetMessageRequest(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., payload: bool = ..., stale: bool = ...) -> None: ...
 
 class StoredMessage(_message.Message):
-    __slots__ = ("id", "queue", "state", "priority", "attempts", "max_attempts", "deliveries", "sent_at_ms", "deadline_ms", "receipt", "ordering_key", "fair_key", "limit_key", "unique_key", "expires_at_ms", "blocked_by", "cancelled", "version", "changes", "reason", "reason_at_ms", "from_queue", "backoff", "size_bytes", "history", "payload", "content_type", "headers", "tags", "correlation_id", "reply_to", "checkpoint", "checkpoint_content_type", "progress", "result", "result_content_type", "done_at_ms", "kept_until_ms", "holder", "payload_damaged")
+    __slots__ = ("id", "queue", "state", "priority", "attempts", "max_attempts", "deliveries", "sent_at_ms", "deadline_ms", "receipt", "ordering_key", "fair_key", "limit_key", "unique_key", "expires_at_ms", "blocked_by", "cancelled", "version", "changes", "reason", "reason_at_ms", "from_queue", "backoff", "size_bytes", "history", "payload", "content_type", "headers", "tags", "correlation_id", "reply_to", "checkpoint", "checkpoint_content_type", "progress", "result", "result_content_type", "done_at_ms", "kept_until_ms", "holder", "payload_damaged", "cost")
     ID_FIELD_NUMBER: _ClassVar[int]
     QUEUE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -199,6 +199,7 @@ class StoredMessage(_message.Message):
     KEPT_UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
     HOLDER_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_DAMAGED_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
     id: str
     queue: str
     state: str
@@ -239,7 +240,8 @@ class StoredMessage(_message.Message):
     kept_until_ms: int
     holder: Holder
     payload_damaged: bool
-    def __init__(self, id: _Optional[str] = ..., queue: _Optional[str] = ..., state: _Optional[str] = ..., priority: _Optional[int] = ..., attempts: _Optional[int] = ..., max_attempts: _Optional[int] = ..., deliveries: _Optional[int] = ..., sent_at_ms: _Optional[int] = ..., deadline_ms: _Optional[int] = ..., receipt: _Optional[str] = ..., ordering_key: _Optional[str] = ..., fair_key: _Optional[str] = ..., limit_key: _Optional[str] = ..., unique_key: _Optional[str] = ..., expires_at_ms: _Optional[int] = ..., blocked_by: _Optional[str] = ..., cancelled: bool = ..., version: _Optional[str] = ..., changes: _Optional[_Iterable[_Union[PastChange, _Mapping]]] = ..., reason: _Optional[str] = ..., reason_at_ms: _Optional[int] = ..., from_queue: _Optional[str] = ..., backoff: _Optional[_Union[_common_pb2.Backoff, _Mapping]] = ..., size_bytes: _Optional[int] = ..., history: _Optional[_Iterable[_Union[Attempt, _Mapping]]] = ..., payload: _Optional[bytes] = ..., content_type: _Optional[str] = ..., headers: _Optional[_Iterable[_Union[_common_pb2.Header, _Mapping]]] = ..., tags: _Optional[_Iterable[str]] = ..., correlation_id: _Optional[str] = ..., reply_to: _Optional[str] = ..., checkpoint: _Optional[bytes] = ..., checkpoint_content_type: _Optional[str] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., result: _Optional[bytes] = ..., result_content_type: _Optional[str] = ..., done_at_ms: _Optional[int] = ..., kept_until_ms: _Optional[int] = ..., holder: _Optional[_Union[Holder, _Mapping]] = ..., payload_damaged: bool = ...) -> None: ...
+    cost: int
+    def __init__(self, id: _Optional[str] = ..., queue: _Optional[str] = ..., state: _Optional[str] = ..., priority: _Optional[int] = ..., attempts: _Optional[int] = ..., max_attempts: _Optional[int] = ..., deliveries: _Optional[int] = ..., sent_at_ms: _Optional[int] = ..., deadline_ms: _Optional[int] = ..., receipt: _Optional[str] = ..., ordering_key: _Optional[str] = ..., fair_key: _Optional[str] = ..., limit_key: _Optional[str] = ..., unique_key: _Optional[str] = ..., expires_at_ms: _Optional[int] = ..., blocked_by: _Optional[str] = ..., cancelled: bool = ..., version: _Optional[str] = ..., changes: _Optional[_Iterable[_Union[PastChange, _Mapping]]] = ..., reason: _Optional[str] = ..., reason_at_ms: _Optional[int] = ..., from_queue: _Optional[str] = ..., backoff: _Optional[_Union[_common_pb2.Backoff, _Mapping]] = ..., size_bytes: _Optional[int] = ..., history: _Optional[_Iterable[_Union[Attempt, _Mapping]]] = ..., payload: _Optional[bytes] = ..., content_type: _Optional[str] = ..., headers: _Optional[_Iterable[_Union[_common_pb2.Header, _Mapping]]] = ..., tags: _Optional[_Iterable[str]] = ..., correlation_id: _Optional[str] = ..., reply_to: _Optional[str] = ..., checkpoint: _Optional[bytes] = ..., checkpoint_content_type: _Optional[str] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., result: _Optional[bytes] = ..., result_content_type: _Optional[str] = ..., done_at_ms: _Optional[int] = ..., kept_until_ms: _Optional[int] = ..., holder: _Optional[_Union[Holder, _Mapping]] = ..., payload_damaged: bool = ..., cost: _Optional[int] = ...) -> None: ...
 
 class Attempt(_message.Message):
     __slots__ = ("attempt", "end", "started_at_ms", "ended_at_ms", "error")
@@ -346,7 +348,7 @@ class MoveRequest(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., by: _Optional[str] = ..., why: _Optional[str] = ..., version: _Optional[str] = ..., to: _Optional[str] = ...) -> None: ...
 
 class ChangeFieldsRequest(_message.Message):
-    __slots__ = ("namespace", "id", "by", "why", "version", "priority", "delay_ms", "deliver_at_ms", "max_attempts", "tags")
+    __slots__ = ("namespace", "id", "by", "why", "version", "priority", "delay_ms", "deliver_at_ms", "max_attempts", "tags", "cost")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     BY_FIELD_NUMBER: _ClassVar[int]
@@ -357,6 +359,7 @@ class ChangeFieldsRequest(_message.Message):
     DELIVER_AT_MS_FIELD_NUMBER: _ClassVar[int]
     MAX_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     TAGS_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     id: str
     by: str
@@ -367,7 +370,8 @@ class ChangeFieldsRequest(_message.Message):
     deliver_at_ms: int
     max_attempts: int
     tags: TagList
-    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., by: _Optional[str] = ..., why: _Optional[str] = ..., version: _Optional[str] = ..., priority: _Optional[int] = ..., delay_ms: _Optional[int] = ..., deliver_at_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., tags: _Optional[_Union[TagList, _Mapping]] = ...) -> None: ...
+    cost: int
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., by: _Optional[str] = ..., why: _Optional[str] = ..., version: _Optional[str] = ..., priority: _Optional[int] = ..., delay_ms: _Optional[int] = ..., deliver_at_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., tags: _Optional[_Union[TagList, _Mapping]] = ..., cost: _Optional[int] = ...) -> None: ...
 
 class TagList(_message.Message):
     __slots__ = ("values",)
@@ -398,7 +402,7 @@ class GroupMessageList(_message.Message):
     def __init__(self, values: _Optional[_Iterable[_Union[GroupMessage, _Mapping]]] = ...) -> None: ...
 
 class GroupMessage(_message.Message):
-    __slots__ = ("payload", "content_type", "headers", "tags", "priority", "delay_ms", "deliver_at_ms", "max_attempts", "backoff", "ordering_key", "fair_key", "limit_key", "unique", "ttl_ms", "expires_at_ms", "result_ttl_ms", "correlation_id", "reply_to", "hold", "depends_on", "depends_mode", "on_parent_failed", "queue", "chain", "on_failure")
+    __slots__ = ("payload", "content_type", "headers", "tags", "priority", "delay_ms", "deliver_at_ms", "max_attempts", "backoff", "ordering_key", "fair_key", "limit_key", "unique", "ttl_ms", "expires_at_ms", "result_ttl_ms", "correlation_id", "reply_to", "hold", "depends_on", "depends_mode", "on_parent_failed", "queue", "chain", "on_failure", "cost")
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
     CONTENT_TYPE_FIELD_NUMBER: _ClassVar[int]
     HEADERS_FIELD_NUMBER: _ClassVar[int]
@@ -424,6 +428,7 @@ class GroupMessage(_message.Message):
     QUEUE_FIELD_NUMBER: _ClassVar[int]
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     ON_FAILURE_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
     payload: bytes
     content_type: str
     headers: _containers.RepeatedCompositeFieldContainer[_common_pb2.Header]
@@ -449,7 +454,8 @@ class GroupMessage(_message.Message):
     queue: str
     chain: _containers.RepeatedCompositeFieldContainer[_common_pb2.Step]
     on_failure: _common_pb2.Step
-    def __init__(self, payload: _Optional[bytes] = ..., content_type: _Optional[str] = ..., headers: _Optional[_Iterable[_Union[_common_pb2.Header, _Mapping]]] = ..., tags: _Optional[_Iterable[str]] = ..., priority: _Optional[int] = ..., delay_ms: _Optional[int] = ..., deliver_at_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., backoff: _Optional[_Union[_common_pb2.Backoff, _Mapping]] = ..., ordering_key: _Optional[str] = ..., fair_key: _Optional[str] = ..., limit_key: _Optional[str] = ..., unique: _Optional[_Union[_common_pb2.Unique, _Mapping]] = ..., ttl_ms: _Optional[int] = ..., expires_at_ms: _Optional[int] = ..., result_ttl_ms: _Optional[int] = ..., correlation_id: _Optional[str] = ..., reply_to: _Optional[str] = ..., hold: bool = ..., depends_on: _Optional[_Iterable[str]] = ..., depends_mode: _Optional[str] = ..., on_parent_failed: _Optional[str] = ..., queue: _Optional[str] = ..., chain: _Optional[_Iterable[_Union[_common_pb2.Step, _Mapping]]] = ..., on_failure: _Optional[_Union[_common_pb2.Step, _Mapping]] = ...) -> None: ...
+    cost: int
+    def __init__(self, payload: _Optional[bytes] = ..., content_type: _Optional[str] = ..., headers: _Optional[_Iterable[_Union[_common_pb2.Header, _Mapping]]] = ..., tags: _Optional[_Iterable[str]] = ..., priority: _Optional[int] = ..., delay_ms: _Optional[int] = ..., deliver_at_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., backoff: _Optional[_Union[_common_pb2.Backoff, _Mapping]] = ..., ordering_key: _Optional[str] = ..., fair_key: _Optional[str] = ..., limit_key: _Optional[str] = ..., unique: _Optional[_Union[_common_pb2.Unique, _Mapping]] = ..., ttl_ms: _Optional[int] = ..., expires_at_ms: _Optional[int] = ..., result_ttl_ms: _Optional[int] = ..., correlation_id: _Optional[str] = ..., reply_to: _Optional[str] = ..., hold: bool = ..., depends_on: _Optional[_Iterable[str]] = ..., depends_mode: _Optional[str] = ..., on_parent_failed: _Optional[str] = ..., queue: _Optional[str] = ..., chain: _Optional[_Iterable[_Union[_common_pb2.Step, _Mapping]]] = ..., on_failure: _Optional[_Union[_common_pb2.Step, _Mapping]] = ..., cost: _Optional[int] = ...) -> None: ...
 
 class SendGroupResponse(_message.Message):
     __slots__ = ("group", "ids", "duplicate")

@@ -58,13 +58,22 @@ class Receiving:
         answer = await self._core.unary(services.MESSAGES_RECEIVE, request, timeout=seconds_of(wait))
         return [encode.delivered(one) for one in answer.messages]
 
-    async def ack(self, message: Message | str, result: Payload | None = None) -> None:
+    async def ack(
+        self, message: Message | str, result: Payload | None = None, *, add_cost: int | None = None
+    ) -> None:
         """Done: the message is deleted, or kept with its result. Takes a message or its receipt."""
-        await self._settle_one(Settlement.ack(receipt_of(message), result))
+        await self._settle_one(Settlement.ack(receipt_of(message), result, add_cost=add_cost))
 
-    async def nack(self, message: Message | str, error: str = "", *, delay: Duration | None = None) -> None:
+    async def nack(
+        self,
+        message: Message | str,
+        error: str = "",
+        *,
+        delay: Duration | None = None,
+        add_cost: int | None = None,
+    ) -> None:
         """Failed: another attempt follows after the delay, or else the backoff."""
-        await self._settle_one(Settlement.nack(receipt_of(message), error, delay))
+        await self._settle_one(Settlement.nack(receipt_of(message), error, delay, add_cost=add_cost))
 
     async def release(self, message: Message | str, *, delay: Duration | None = None) -> None:
         """Not now: the message is ready again, at once or after a delay; the attempt does not count."""
@@ -88,9 +97,11 @@ class Receiving:
         percent: int | None = None,
         note: str | None = None,
         checkpoint: bytes | None = None,
+        add_cost: int | None = None,
     ) -> None:
-        """Begins the lease anew, and reports progress or leaves a checkpoint for the next attempt."""
-        item = extension(receipt_of(message), lease, percent, note, checkpoint)
+        """Begins the lease anew, and reports progress, leaves a checkpoint for the next attempt, or adds to
+        the cost of the message."""
+        item = extension(receipt_of(message), lease, percent, note, checkpoint, add_cost)
         _raise(await self._extend([item]))
 
     async def extend_many(self, receipts: Sequence[str], lease: Duration) -> list[SluiceError | None]:

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file sluice/v1/limits.proto.
  */
 export const file_sluice_v1_limits: GenFile = /*@__PURE__*/
-  fileDesc("ChZzbHVpY2UvdjEvbGltaXRzLnByb3RvEglzbHVpY2UudjEicQoRTGlzdExpbWl0c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhIKBWFmdGVyGAIgASgJSACIAQESEgoFbGltaXQYAyABKA1IAYgBARINCgVzdGFsZRgEIAEoCEIICgZfYWZ0ZXJCCAoGX2xpbWl0IkQKEkxpc3RMaW1pdHNSZXNwb25zZRIgCgZsaW1pdHMYASADKAsyEC5zbHVpY2UudjEuTGltaXQSDAoEbmV4dBgCIAEoCSK7AQoPR2V0TGltaXRSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEhAKA2tleRgDIAEoCUgAiAEBEhQKB3dhaXRpbmcYBCABKAhIAYgBARITCgZjdXJzb3IYBSABKAlIAogBARISCgVsaW1pdBgGIAEoDUgDiAEBEg0KBXN0YWxlGAcgASgIQgYKBF9rZXlCCgoIX3dhaXRpbmdCCQoHX2N1cnNvckIICgZfbGltaXQi1AEKD1B1dExpbWl0UmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIWCglpbl9mbGlnaHQYAyABKA1IAIgBARIeChFpbl9mbGlnaHRfcGVyX2tleRgEIAEoDUgBiAEBEh0KBHJhdGUYBSABKAsyDy5zbHVpY2UudjEuUmF0ZRIlCgxyYXRlX3Blcl9rZXkYBiABKAsyDy5zbHVpY2UudjEuUmF0ZUIMCgpfaW5fZmxpZ2h0QhQKEl9pbl9mbGlnaHRfcGVyX2tleSJoCgRSYXRlEhIKBWNvdW50GAEgASgNSACIAQESFgoJcGVyaW9kX21zGAIgASgESAGIAQESEgoFYnVyc3QYAyABKA1IAogBAUIICgZfY291bnRCDAoKX3BlcmlvZF9tc0IICgZfYnVyc3QisQEKDUxpbWl0U2V0dGluZ3MSFgoJaW5fZmxpZ2h0GAEgASgNSACIAQESHgoRaW5fZmxpZ2h0X3Blcl9rZXkYAiABKA1IAYgBARIdCgRyYXRlGAMgASgLMg8uc2x1aWNlLnYxLlJhdGUSJQoMcmF0ZV9wZXJfa2V5GAQgASgLMg8uc2x1aWNlLnYxLlJhdGVCDAoKX2luX2ZsaWdodEIUChJfaW5fZmxpZ2h0X3Blcl9rZXkizgEKBUxpbWl0EgwKBG5hbWUYASABKAkSKgoIc2V0dGluZ3MYAiABKAsyGC5zbHVpY2UudjEuTGltaXRTZXR0aW5ncxIOCgZxdWV1ZXMYAyADKAkSEQoJaW5fZmxpZ2h0GAQgASgEEg8KB3dhaXRpbmcYBSABKAQSFwoKbmV4dF9hdF9tcxgGIAEoBEgAiAEBEiEKBGtleXMYByADKAsyEy5zbHVpY2UudjEuTGltaXRLZXkSDAoEbmV4dBgIIAEoCUINCgtfbmV4dF9hdF9tcyJjCghMaW1pdEtleRILCgNrZXkYASABKAkSEQoJaW5fZmxpZ2h0GAIgASgEEg8KB3dhaXRpbmcYAyABKAQSFwoKbmV4dF9hdF9tcxgEIAEoBEgAiAEBQg0KC19uZXh0X2F0X21zIjUKEkRlbGV0ZUxpbWl0UmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCSIVChNEZWxldGVMaW1pdFJlc3BvbnNlMoACCgZMaW1pdHMSQwoETGlzdBIcLnNsdWljZS52MS5MaXN0TGltaXRzUmVxdWVzdBodLnNsdWljZS52MS5MaXN0TGltaXRzUmVzcG9uc2USMwoDR2V0Ehouc2x1aWNlLnYxLkdldExpbWl0UmVxdWVzdBoQLnNsdWljZS52MS5MaW1pdBIzCgNQdXQSGi5zbHVpY2UudjEuUHV0TGltaXRSZXF1ZXN0GhAuc2x1aWNlLnYxLkxpbWl0EkcKBkRlbGV0ZRIdLnNsdWljZS52MS5EZWxldGVMaW1pdFJlcXVlc3QaHi5zbHVpY2UudjEuRGVsZXRlTGltaXRSZXNwb25zZWIGcHJvdG8z");
+  fileDesc("ChZzbHVpY2UvdjEvbGltaXRzLnByb3RvEglzbHVpY2UudjEicQoRTGlzdExpbWl0c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhIKBWFmdGVyGAIgASgJSACIAQESEgoFbGltaXQYAyABKA1IAYgBARINCgVzdGFsZRgEIAEoCEIICgZfYWZ0ZXJCCAoGX2xpbWl0IkQKEkxpc3RMaW1pdHNSZXNwb25zZRIgCgZsaW1pdHMYASADKAsyEC5zbHVpY2UudjEuTGltaXQSDAoEbmV4dBgCIAEoCSK7AQoPR2V0TGltaXRSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEhAKA2tleRgDIAEoCUgAiAEBEhQKB3dhaXRpbmcYBCABKAhIAYgBARITCgZjdXJzb3IYBSABKAlIAogBARISCgVsaW1pdBgGIAEoDUgDiAEBEg0KBXN0YWxlGAcgASgIQgYKBF9rZXlCCgoIX3dhaXRpbmdCCQoHX2N1cnNvckIICgZfbGltaXQi1AEKD1B1dExpbWl0UmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIWCglpbl9mbGlnaHQYAyABKA1IAIgBARIeChFpbl9mbGlnaHRfcGVyX2tleRgEIAEoDUgBiAEBEh0KBHJhdGUYBSABKAsyDy5zbHVpY2UudjEuUmF0ZRIlCgxyYXRlX3Blcl9rZXkYBiABKAsyDy5zbHVpY2UudjEuUmF0ZUIMCgpfaW5fZmxpZ2h0QhQKEl9pbl9mbGlnaHRfcGVyX2tleSJoCgRSYXRlEhIKBWNvdW50GAEgASgNSACIAQESFgoJcGVyaW9kX21zGAIgASgESAGIAQESEgoFYnVyc3QYAyABKA1IAogBAUIICgZfY291bnRCDAoKX3BlcmlvZF9tc0IICgZfYnVyc3QisQEKDUxpbWl0U2V0dGluZ3MSFgoJaW5fZmxpZ2h0GAEgASgNSACIAQESHgoRaW5fZmxpZ2h0X3Blcl9rZXkYAiABKA1IAYgBARIdCgRyYXRlGAMgASgLMg8uc2x1aWNlLnYxLlJhdGUSJQoMcmF0ZV9wZXJfa2V5GAQgASgLMg8uc2x1aWNlLnYxLlJhdGVCDAoKX2luX2ZsaWdodEIUChJfaW5fZmxpZ2h0X3Blcl9rZXki7AEKBUxpbWl0EgwKBG5hbWUYASABKAkSKgoIc2V0dGluZ3MYAiABKAsyGC5zbHVpY2UudjEuTGltaXRTZXR0aW5ncxIOCgZxdWV1ZXMYAyADKAkSEQoJaW5fZmxpZ2h0GAQgASgEEg8KB3dhaXRpbmcYBSABKAQSFwoKbmV4dF9hdF9tcxgGIAEoBEgAiAEBEiEKBGtleXMYByADKAsyEy5zbHVpY2UudjEuTGltaXRLZXkSDAoEbmV4dBgIIAEoCRISCgVzcGVudBgJIAEoBEgBiAEBQg0KC19uZXh0X2F0X21zQggKBl9zcGVudCKBAQoITGltaXRLZXkSCwoDa2V5GAEgASgJEhEKCWluX2ZsaWdodBgCIAEoBBIPCgd3YWl0aW5nGAMgASgEEhcKCm5leHRfYXRfbXMYBCABKARIAIgBARISCgVzcGVudBgFIAEoBEgBiAEBQg0KC19uZXh0X2F0X21zQggKBl9zcGVudCI1ChJEZWxldGVMaW1pdFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkiFQoTRGVsZXRlTGltaXRSZXNwb25zZTKAAgoGTGltaXRzEkMKBExpc3QSHC5zbHVpY2UudjEuTGlzdExpbWl0c1JlcXVlc3QaHS5zbHVpY2UudjEuTGlzdExpbWl0c1Jlc3BvbnNlEjMKA0dldBIaLnNsdWljZS52MS5HZXRMaW1pdFJlcXVlc3QaEC5zbHVpY2UudjEuTGltaXQSMwoDUHV0Ehouc2x1aWNlLnYxLlB1dExpbWl0UmVxdWVzdBoQLnNsdWljZS52MS5MaW1pdBJHCgZEZWxldGUSHS5zbHVpY2UudjEuRGVsZXRlTGltaXRSZXF1ZXN0Gh4uc2x1aWNlLnYxLkRlbGV0ZUxpbWl0UmVzcG9uc2ViBnByb3RvMw");
 
 /**
  * @generated from message sluice.v1.ListLimitsRequest
@@ -194,7 +194,7 @@ export const PutLimitRequestSchema: GenMessage<PutLimitRequest> = /*@__PURE__*/
  */
 export type Rate = Message<"sluice.v1.Rate"> & {
   /**
-   * Deliveries in each period.
+   * Deliveries in each period, each counted as its cost.
    *
    * @generated from field: optional uint32 count = 1;
    */
@@ -206,7 +206,7 @@ export type Rate = Message<"sluice.v1.Rate"> & {
   periodMs?: bigint | undefined;
 
   /**
-   * Deliveries that may go at once after a time without any; default: `count`.
+   * Deliveries that may go at once after a time without any, each counted as its cost; default: `count`.
    *
    * @generated from field: optional uint32 burst = 3;
    */
@@ -307,6 +307,13 @@ export type Limit = Message<"sluice.v1.Limit"> & {
    * @generated from field: string next = 8;
    */
   next: string;
+
+  /**
+   * Cost under `rate` that is not made up for yet: the burst is its limit, and what is more is debt.
+   *
+   * @generated from field: optional uint64 spent = 9;
+   */
+  spent?: bigint | undefined;
 };
 
 /**
@@ -339,6 +346,13 @@ export type LimitKey = Message<"sluice.v1.LimitKey"> & {
    * @generated from field: optional uint64 next_at_ms = 4;
    */
   nextAtMs?: bigint | undefined;
+
+  /**
+   * Cost under `rate_per_key` that is not made up for yet: the burst is its limit, and what is more is debt.
+   *
+   * @generated from field: optional uint64 spent = 5;
+   */
+  spent?: bigint | undefined;
 };
 
 /**
