@@ -59,7 +59,9 @@ def test_a_call_is_made_by_reflection_alone(channel):
     send = pool.FindServiceByName("sluice.v1.Messages").FindMethodByName("Send")
     request, answer = GetMessageClass(send.input_type), GetMessageClass(send.output_type)
     call = channel.unary_unary(
-        "/sluice.v1.Messages/Send", request_serializer=request.SerializeToString, response_deserializer=answer.FromString
+        "/sluice.v1.Messages/Send",
+        request_serializer=request.SerializeToString,
+        response_deserializer=answer.FromString,
     )
     message = request(queue="reflected")
     message.messages.add(payload=b"x")

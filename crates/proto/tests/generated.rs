@@ -1,5 +1,5 @@
-//! What is committed as generated is what `proto/` and `standard/` give. `SLUICE_WRITE_PROTO=1 cargo test -p sluice-proto`
-//! writes it anew.
+//! What is committed as generated is what `proto/` and `standard/` give. `SLUICE_WRITE_PROTO=1 cargo test
+//! -p sluice-proto` writes it anew.
 
 #![allow(clippy::unwrap_used)]
 

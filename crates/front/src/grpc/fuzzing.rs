@@ -14,7 +14,7 @@ use super::rows::read_rows;
 use super::schema::schema;
 use super::session::{Plain, messages_of, source};
 use super::source::MessageSource;
-use super::standard::answer;
+use super::standard::reflected;
 use crate::hot::extend::Extensions;
 use crate::hot::receive::{RECEIVE_MANY_FIELDS, Terms};
 use crate::hot::schedules::Put;
@@ -101,7 +101,7 @@ pub fn call(bytes: &[u8]) {
 
 /// A request to the reflection of what is served.
 pub fn reflection(bytes: &[u8]) {
-    if let Ok(answer) = answer(bytes) {
+    if let Ok(answer) = reflected(bytes) {
         assert!(answer.len() > bytes.len(), "it repeats the request");
     }
 }

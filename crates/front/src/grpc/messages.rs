@@ -1,4 +1,4 @@
-//! The messages of a call whose client sends a stream of them.
+//! The messages of a body: one, or those of a client that sends a stream of them.
 
 use std::time::Duration;
 
@@ -57,5 +57,18 @@ impl Messages {
         begun.extend_from_slice(&rest);
         self.deframer.push(rest);
         Passable::begun(begun.into(), &mut self.body)
+    }
+}
+
+/// The one message of a body.
+pub(super) fn only_message(body: Bytes, bytes_max: usize) -> Result<Bytes, CallError> {
+    let mut deframer = Deframer::new(bytes_max);
+    deframer.push(body);
+    let invalid = |reason: String| CallError::from(Fault::new(INVALID, reason));
+    let message = deframer.next().map_err(|error| invalid(error.to_string()))?;
+    match message {
+        Some(message) if deframer.pending() == 0 => Ok(message),
+        Some(_) => Err(invalid("more than one message: this call takes one".to_owned())),
+        None => Err(CallError::new("incomplete_body", "the body ends before its message does")),
     }
 }

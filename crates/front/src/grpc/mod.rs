@@ -6,9 +6,9 @@
 //! (`schema`, `wire`, `rows`). The calls that carry messages and receipts have the decoders that HTTP has for
 //! them, which read a message as a `source`; `answers` writes what they give. `watching` are calls that
 //! answer with a stream, whose events come from their JSON (`from_json`); `attachments` streams of bytes, in
-//! and out; a `session` moves messages fast. `messages` are those of a client that streams, `streaming` is an
-//! answer in pieces. `by` is who calls, `status` tells how a call ended. `standard` are the services that gRPC
-//! itself defines: health and reflection.
+//! and out; a `session` moves messages fast. `messages` are those of a body, `streaming` is an answer in
+//! pieces. `by` is who calls, `status` tells how a call ended. `standard` are the services that gRPC itself
+//! defines: health and reflection.
 //!
 //! Fault model: as that of the HTTP API.
 

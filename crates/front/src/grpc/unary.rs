@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderMap};
 use http::request::Parts;
 use http::response::Response;
@@ -11,17 +10,17 @@ use sluice_calls::access::{Caller, Peer};
 use sluice_calls::events::{OfNamespace, OfQueue};
 use sluice_calls::operation::{Kind, Special, Trait};
 use sluice_calls::permit::{identify, require_known};
-use sluice_calls::{Asker, CallError, CallName, Fault, Operation, Permit};
-use sluice_proto::framing::{Deframer, PREFIX_BYTES};
+use sluice_calls::{Asker, CallError, CallName, Operation, Permit};
+use sluice_proto::framing::PREFIX_BYTES;
 
 use super::by::{By, authorization, target};
 use super::call::{Encoded, Request, message_bytes_max, no_such_call, run};
+use super::messages::only_message;
 use super::methods::operation_of;
 use super::rows::Rows;
 use super::schema::{MessageType, schema};
 use super::status::{refusal, success_with};
 use super::watching::{documents, lock, watch};
-use super::wire::INVALID;
 use super::{attachments, bounds, session, standard};
 use crate::net::activity::Activity;
 use crate::net::admit::admit;
@@ -184,19 +183,6 @@ async fn answer(
     }
     in_flight.reserve(operation, response.body().bytes_there())?;
     Ok(response)
-}
-
-/// The one message of a body.
-pub(super) fn only_message(body: Bytes, bytes_max: usize) -> Result<Bytes, CallError> {
-    let mut deframer = Deframer::new(bytes_max);
-    deframer.push(body);
-    let invalid = |reason: String| CallError::from(Fault::new(INVALID, reason));
-    let message = deframer.next().map_err(|error| invalid(error.to_string()))?;
-    match message {
-        Some(message) if deframer.pending() == 0 => Ok(message),
-        Some(_) => Err(invalid("more than one message: this call takes one".to_owned())),
-        None => Err(CallError::new("incomplete_body", "the body ends before its message does")),
-    }
 }
 
 /// Runs a call that answers with a stream; the others of these have no method.

@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::sleep;
 
 use super::files::files;
-use super::{place, text_in};
+use super::request::{place, text_in};
 use crate::grpc::status::success_with;
 use crate::grpc::streaming::streamed;
 use crate::grpc::wire::{put_bytes, put_number};

@@ -4,27 +4,22 @@
 //! Nobody has to say who they are for them, as for `/readyz` and `/openapi.json`, so what they may hold is
 //! bounded: so many streams of all clients together, each with some kilobytes.
 //!
-//! `files` are the descriptors, by the names in them.
+//! `files` are the descriptors, by the names in them; `request` is what both services ask of a request.
 
 mod files;
 mod health;
 mod reflection;
+mod request;
 
 use http::response::Response;
-use sluice_calls::{CallError, Fault, Operation, Read};
-use sluice_engine::Error;
-use tokio::sync::OwnedSemaphorePermit;
+use sluice_calls::{CallError, Operation};
 
-use super::rows::text;
-use super::unary::only_message;
-use super::wire::{INVALID, Raw, next_field};
+use super::messages::only_message;
 use crate::net::arrived::Arrived;
 use crate::net::body::{Body, BodyRules, Inbound, read};
 #[cfg(feature = "fuzzing")]
-pub(super) use reflection::answer;
-
-/// Largest request, in bytes: it names one thing.
-const REQUEST_BYTES_MAX: usize = 16 << 10;
+pub(super) use reflection::answer as reflected;
+use request::REQUEST_BYTES_MAX;
 
 /// A method of these services.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,26 +68,4 @@ pub(super) async fn answer(
     let upload = read(body, &head.headers, rules, &context.body_budget).await?;
     let message = only_message(upload.shared(), rules.bytes_max)?;
     health::answer(arrived, method, &message)
-}
-
-/// A place among the streams of these services, which is given back when it is dropped.
-fn place(arrived: &Arrived) -> Result<OwnedSemaphorePermit, CallError> {
-    let places = arrived.context.standard_streams.clone();
-    let overloaded = Error::Overloaded { what: "streams of health and reflection", retry_after_ms: 1_000 };
-    places.try_acquire_owned().map_err(|_| overloaded.into())
-}
-
-/// The text that a field of a message has; empty if it has none; of several, the last counts. Fields that
-/// are not known are left alone, since these contracts grow elsewhere.
-fn text_in(mut message: &[u8], wanted: u32) -> Read<&str> {
-    let mut found = "";
-    while let Some((number, value)) = next_field(&mut message)? {
-        if number == wanted {
-            let Raw::Bytes(bytes) = value else {
-                return Err(Fault::new(INVALID, format!("field {number} is of another wire type")));
-            };
-            found = text(bytes)?;
-        }
-    }
-    Ok(found)
 }

@@ -12,7 +12,7 @@ use sluice_proto::framing::frame_with;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::files::files;
-use super::{REQUEST_BYTES_MAX, place, text_in};
+use super::request::{REQUEST_BYTES_MAX, place, text_in};
 use crate::events::{PIECES, STREAM_BYTES};
 use crate::grpc::messages::Messages;
 use crate::grpc::rows::text;
@@ -23,14 +23,14 @@ use crate::net::body::{Body, Inbound};
 use crate::net::context::Context;
 
 /// Fields of a request.
-mod request {
+mod asked {
     pub(super) const HOST: u32 = 1;
     pub(super) const FILE: u32 = 3;
     pub(super) const SYMBOL: u32 = 4;
     pub(super) const EXTENSION: u32 = 5;
     pub(super) const EXTENSIONS_OF: u32 = 6;
     pub(super) const SERVICES: u32 = 7;
-    /// Of the extension that is asked for: the message that it extends.
+    /// The message that is extended, in the extension that is asked for.
     pub(super) const EXTENDED: u32 = 1;
 }
 
@@ -44,7 +44,7 @@ mod response {
     pub(super) const ERROR: u32 = 7;
     /// The first field of what is in these.
     pub(super) const FIRST: u32 = 1;
-    /// Of an error: its message.
+    /// The message, in an error.
     pub(super) const MESSAGE: u32 = 2;
 }
 
@@ -112,7 +112,7 @@ async fn answer_all(messages: &mut Messages, out: &mpsc::Sender<io::Result<Bytes
 /// `invalid_protobuf`; `invalid_argument` for text that is not UTF-8.
 pub(in crate::grpc) fn answer(message: &[u8]) -> Read<Vec<u8>> {
     let mut out = Vec::new();
-    let host = text_in(message, request::HOST).map_err(|fault| fault.inside("host"))?;
+    let host = text_in(message, asked::HOST).map_err(|fault| fault.inside("host"))?;
     if !host.is_empty() {
         put_bytes(&mut out, response::HOST, host.as_bytes());
     }
@@ -131,7 +131,7 @@ pub(in crate::grpc) fn answer(message: &[u8]) -> Read<Vec<u8>> {
 
 /// Writes what a request asks for; or the status and the reason why there is none.
 fn found(message: &[u8], out: &mut Vec<u8>) -> Read<Result<(), (u64, String)>> {
-    let Some((what, bytes)) = asked(message)? else {
+    let Some((what, bytes)) = wanted(message)? else {
         let reason = "the request asks for nothing: set one field of message_request";
         return Ok(Err((INVALID_ARGUMENT, reason.to_owned())));
     };
@@ -144,19 +144,19 @@ fn found(message: &[u8], out: &mut Vec<u8>) -> Read<Result<(), (u64, String)>> {
         Ok(())
     };
     Ok(match what {
-        request::FILE => {
+        asked::FILE => {
             let name = text(bytes).map_err(|fault| fault.inside("file_by_filename"))?;
             files().named(name).map_or_else(|| none("file", name), |file| put_file(out, file))
         }
-        request::SYMBOL => {
+        asked::SYMBOL => {
             let name = text(bytes).map_err(|fault| fault.inside("file_containing_symbol"))?;
             files().declaring(name).map_or_else(|| none("symbol", name), |file| put_file(out, file))
         }
-        request::EXTENSION => {
-            let extended = text_in(bytes, request::EXTENDED);
+        asked::EXTENSION => {
+            let extended = text_in(bytes, asked::EXTENDED);
             none("extension of", extended.map_err(|fault| fault.inside("file_containing_extension"))?)
         }
-        request::EXTENSIONS_OF => {
+        asked::EXTENSIONS_OF => {
             let name = text(bytes).map_err(|fault| fault.inside("all_extension_numbers_of_type"))?;
             files().declaring(name).map_or_else(
                 || none("message", name),
@@ -182,18 +182,18 @@ fn found(message: &[u8], out: &mut Vec<u8>) -> Read<Result<(), (u64, String)>> {
 }
 
 /// The field by which a request asks, and its content; of several, the last counts, as of any `oneof`.
-fn asked(mut message: &[u8]) -> Read<Option<(u32, &[u8])>> {
-    let mut asked = None;
+fn wanted(mut message: &[u8]) -> Read<Option<(u32, &[u8])>> {
+    let mut wanted = None;
     while let Some((number, value)) = next_field(&mut message)? {
         match value {
-            Raw::Bytes(bytes) if (request::FILE..=request::SERVICES).contains(&number) => {
-                asked = Some((number, bytes));
+            Raw::Bytes(bytes) if (asked::FILE..=asked::SERVICES).contains(&number) => {
+                wanted = Some((number, bytes));
             }
-            Raw::Number(_) if (request::FILE..=request::SERVICES).contains(&number) => {
+            Raw::Number(_) if (asked::FILE..=asked::SERVICES).contains(&number) => {
                 return Err(Fault::new(INVALID, format!("field {number} is of another wire type")));
             }
             _ => {}
         }
     }
-    Ok(asked)
+    Ok(wanted)
 }
