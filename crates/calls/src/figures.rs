@@ -6,6 +6,7 @@ use std::io;
 use bytes::Bytes;
 use sluice_engine::NamespaceId;
 use sluice_engine::query::{ConsumerView, NamespaceView, QueueView};
+use sluice_node::Node;
 pub use sluice_node::NodeMetrics;
 pub use sluice_node::api::{Follower, ReplicaMetrics, ShardMetrics};
 use tokio::sync::mpsc;
@@ -21,41 +22,53 @@ impl Calls {
     }
 }
 
-/// The figures of every shard.
-pub async fn metrics(permit: &Permit<'_>) -> NodeMetrics {
-    permit.node().metrics().await
-}
+/// The reader of a server's figures: for a caller who may see them, or for the server's own telemetry.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures<'c>(&'c Node);
 
-/// Every namespace, by name.
-///
-/// # Errors
-/// Those of the node.
-pub async fn namespaces(permit: &Permit<'_>) -> Result<Vec<NamespaceView>, CallError> {
-    Ok(permit.node().stale().namespaces().await?)
-}
+impl<'c> Figures<'c> {
+    /// The figures for a caller.
+    pub fn of(permit: &Permit<'c>) -> Figures<'c> {
+        Figures(permit.node())
+    }
 
-/// The first queues of a namespace by name, at most `most`.
-///
-/// # Errors
-/// Those of the node.
-pub async fn queues(
-    permit: &Permit<'_>,
-    namespace: NamespaceId,
-    most: usize,
-) -> Result<Vec<QueueView>, CallError> {
-    Ok(permit.node().stale().queues(namespace, "", None, most).await?)
-}
+    /// The figures for the collector that whoever runs the server has named.
+    pub fn own(calls: &'c Calls) -> Figures<'c> {
+        Figures(calls.node())
+    }
 
-/// The first consumers of a namespace, at most `most`.
-///
-/// # Errors
-/// Those of the node.
-pub async fn consumers(
-    permit: &Permit<'_>,
-    namespace: NamespaceId,
-    most: usize,
-) -> Result<Vec<ConsumerView>, CallError> {
-    Ok(permit.node().stale().consumers(namespace, None, most).await?)
+    /// The figures of every shard.
+    pub async fn all(&self) -> NodeMetrics {
+        self.0.metrics().await
+    }
+
+    /// Every namespace, by name.
+    ///
+    /// # Errors
+    /// Those of the node.
+    pub async fn namespaces(&self) -> Result<Vec<NamespaceView>, CallError> {
+        Ok(self.0.stale().namespaces().await?)
+    }
+
+    /// The first queues of a namespace by name, at most `most`.
+    ///
+    /// # Errors
+    /// Those of the node.
+    pub async fn queues(&self, namespace: NamespaceId, most: usize) -> Result<Vec<QueueView>, CallError> {
+        Ok(self.0.stale().queues(namespace, "", None, most).await?)
+    }
+
+    /// The first consumers of a namespace, at most `most`.
+    ///
+    /// # Errors
+    /// Those of the node.
+    pub async fn consumers(
+        &self,
+        namespace: NamespaceId,
+        most: usize,
+    ) -> Result<Vec<ConsumerView>, CallError> {
+        Ok(self.0.stale().consumers(namespace, None, most).await?)
+    }
 }
 
 /// A consistent copy of everything, piece by piece.

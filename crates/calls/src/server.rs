@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use sluice_engine::Limits;
 use sluice_node::Node;
+use sluice_telemetry::spans::Traces;
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::{Access, Act, Caller, Peer};
@@ -33,6 +34,8 @@ pub struct Calls {
     statistics: Statistics,
     /// One for each chunk in JSON or protobuf that may wait for its turn.
     chunk_turns: Semaphore,
+    /// `None`: no traces are told.
+    traces: Option<Arc<Traces>>,
     started_at_ms: u64,
     /// Turns true when the server stops.
     stop: watch::Sender<bool>,
@@ -75,6 +78,7 @@ impl Calls {
             clustered: None,
             passed: Arc::default(),
             chunk_turns: Semaphore::new(CHUNKS_WAITING_MAX),
+            traces: None,
             started_at_ms: now_ms(),
             stop: watch::Sender::new(false),
         }
@@ -85,6 +89,17 @@ impl Calls {
     pub fn in_cluster(self, own: Arc<dyn OwnNode>) -> Calls {
         let roster = Roster::new(own.cluster());
         Calls { clustered: Some(Clustered { own, roster }), ..self }
+    }
+
+    /// The same calls, whose messages are traced, if there are traces.
+    #[must_use]
+    pub fn traced(self, traces: Option<Arc<Traces>>) -> Calls {
+        Calls { traces, ..self }
+    }
+
+    /// The traces of messages; `None`: none are told.
+    pub fn traces(&self) -> Option<&Arc<Traces>> {
+        self.traces.as_ref()
     }
 
     /// The server's part in a cluster; `None`: it belongs to none.

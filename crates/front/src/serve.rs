@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 use crate::grpc;
 use crate::http::direct::HotCalls;
 use crate::http::dispatch::handle;
+use crate::http::figures::keep_telling;
 use crate::net::activity::Activity;
 use crate::net::body::{Body, Inbound};
 use crate::net::context::Context;
@@ -40,6 +41,12 @@ struct Protocols;
 
 impl Service for Protocols {
     type Hot = HotCalls;
+
+    fn begin(context: &Arc<Context>) {
+        if context.options.telemetry.is_some() {
+            tokio::spawn(keep_telling(Arc::clone(context)));
+        }
+    }
 
     fn hot(context: Arc<Context>, activity: Arc<Activity>, peer: Arc<Peer>) -> HotCalls {
         HotCalls { context, activity, peer }

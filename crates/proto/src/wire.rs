@@ -116,6 +116,12 @@ pub(crate) fn put_tag(out: &mut Vec<u8>, field: u32) {
     put_varint(out, u64::from(field) << 3 | 2);
 }
 
+/// Appends a field that is a number of eight bytes.
+pub fn put_fixed64(out: &mut Vec<u8>, field: u32, value: u64) {
+    put_varint(out, u64::from(field) << 3 | 1);
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
 /// Appends a field that is a message of less than 256 MiB, in one go: its length is filled in when it is
 /// written.
 pub fn put_message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) {

@@ -4,10 +4,12 @@ use sluice_engine::command::{Attach, Group, QueueItem, ReportItem, Send, SendIte
 use sluice_engine::id::{ConsumerId, Receipt};
 use sluice_engine::item::Chain;
 use sluice_engine::{Error, MessageId, NamespaceId};
+use sluice_node::Sent;
 use sluice_node::api::ReceiveOptions;
-use sluice_node::{Consumer, Sending, Sent, Settling};
 
+use super::consumer::Consumer;
 use super::receive::{Receive, Receiving};
+use super::traced::{Sending, Settling};
 use crate::access::Right;
 use crate::digest::{group_digest, send_digest};
 use crate::error::CallError;
@@ -176,7 +178,9 @@ impl<'c> Cleared<'c> {
     pub fn begin_send(&self, idempotency_key: &[u8], items: &[SendItem<'_>]) -> Result<Sending, Error> {
         let (namespace, queue) = (self.0.namespace_id()?, self.0.name());
         let request_digest = if idempotency_key.is_empty() { 0 } else { send_digest(queue, items) };
-        self.0.node().begin_send(&Send { namespace, queue, idempotency_key, request_digest, items })
+        let send = Send { namespace, queue, idempotency_key, request_digest, items };
+        let sending = self.0.node().begin_send(&send)?;
+        Ok(Sending::new(sending, self.0.calls().traces(), queue, items))
     }
 
     /// Sends the members of a group, and its callback.
@@ -206,7 +210,7 @@ impl<'c> Cleared<'c> {
         let namespace = self.0.namespace_id()?;
         let options = ReceiveOptions { namespace, queues, max_messages, lease_ms, wait, consumer, room };
         let name = self.0.named_namespace().filter(|_| !wait.is_zero());
-        Ok(Receiving::new(self.0.node().begin_receive(&options)?, name))
+        Ok(Receiving::new(self.0.node().begin_receive(&options)?, name, self.0.calls().traces().cloned()))
     }
 
     /// Begins to settle deliveries.
@@ -214,7 +218,8 @@ impl<'c> Cleared<'c> {
     /// # Errors
     /// Those of the engine's checks before the proposal; `overloaded`.
     pub fn begin_settle(&self, items: &[SettleItem<'_>]) -> Result<Settling, Error> {
-        self.0.node().begin_settle(self.0.namespace_id()?, items)
+        let settling = self.0.node().begin_settle(self.0.namespace_id()?, items)?;
+        Ok(Settling::new(settling, self.0.calls().traces(), items))
     }
 
     /// Settles deliveries; one result for each, in their order.
@@ -222,10 +227,9 @@ impl<'c> Cleared<'c> {
     /// # Errors
     /// Those of the node. An item that fails does not fail the others.
     pub async fn settle(&self, items: &[SettleItem<'_>]) -> Result<Vec<Result<(), Error>>, Error> {
-        let namespace = self.0.namespace_id()?;
         match items.is_empty() {
-            true => Ok(Vec::new()),
-            false => self.0.node().settle(namespace, items).await,
+            true => self.0.namespace_id().map(|_| Vec::new()),
+            false => self.begin_settle(items)?.done().await,
         }
     }
 
@@ -261,7 +265,8 @@ impl<'c> Cleared<'c> {
     pub async fn attach(&self, consumer: Attached<'_>) -> Result<Consumer, Error> {
         let Attached { name, queues, credit, lease_ms, grace_ms } = consumer;
         let namespace = self.0.namespace_id()?;
-        self.0.node().attach(&Attach { namespace, name, queues, credit, lease_ms, grace_ms }).await
+        let attach = Attach { namespace, name, queues, credit, lease_ms, grace_ms };
+        Ok(Consumer::new(self.0.node().attach(&attach).await?, self.0.calls().traces()))
     }
 
     /// Sets the credit of a consumer, in messages.

@@ -8,18 +8,23 @@
 //! The requests and answers stand here as types as well: the description of the API comes from them, and
 //! tests hold the decoders to them.
 //!
-//! Map: `cleared` the check of what a body names, [`send`], [`receive`], [`settle`], [`extend`] what the
-//! calls take and give, [`message`] the messages of a send.
+//! Map: `cleared` the check of what a body names, `consumer` one that is attached, [`send`], [`receive`],
+//! [`settle`], [`extend`] what the calls take and give, [`message`] the messages of a send, `traced` what of
+//! them is told as spans of traces.
 
 mod cleared;
+mod consumer;
 pub mod extend;
 pub mod message;
 pub mod receive;
 pub mod send;
 pub mod settle;
+mod traced;
 
 pub use cleared::{Attached, Cleared, Onward, Proof};
-pub use sluice_node::{Consumer, Delivered, DetachedBy, Event, Sending, Sent};
+pub use consumer::Consumer;
+pub use sluice_node::{Delivered, DetachedBy, Event, Sent};
+pub use traced::{Sending, Settling};
 
 /// A message id for examples.
 pub(crate) const ID_EXAMPLE: &str = "00000040000000g000g0";

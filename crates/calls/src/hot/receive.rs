@@ -12,7 +12,9 @@ use serde_json::json;
 use sluice_engine::limits::{LEASE_MS_MAX, NAME_BYTES_MAX, PRIORITY_MAX, RECEIVE_QUEUES_MAX};
 use sluice_node::Delivered;
 pub use sluice_node::api::Room;
+use sluice_telemetry::spans::Traces;
 
+use super::traced::delivered;
 use super::{AT_MS_EXAMPLE, ID_EXAMPLE, RECEIPT_EXAMPLE};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
@@ -208,21 +210,30 @@ pub struct Receiving {
     of_node: sluice_node::Receiving,
     /// Name of the namespace that may be deleted during the wait.
     namespace: Option<Box<str>>,
+    traces: Option<Arc<Traces>>,
 }
 
 impl Receiving {
     /// A receive that waits, in the namespace with this name unless it is the default one.
-    pub(super) fn new(of_node: sluice_node::Receiving, namespace: Option<&str>) -> Receiving {
-        Receiving { of_node, namespace: namespace.map(Box::from) }
+    pub(super) fn new(
+        of_node: sluice_node::Receiving,
+        namespace: Option<&str>,
+        traces: Option<Arc<Traces>>,
+    ) -> Receiving {
+        Receiving { of_node, namespace: namespace.map(Box::from), traces }
     }
 
     /// Waits for the messages.
     pub(crate) async fn done(self) -> Result<Vec<Delivered>, CallError> {
         let done = self.of_node.done().await.map_err(CallError::from);
-        done.map_err(|error| match &self.namespace {
+        let done = done.map_err(|error| match &self.namespace {
             Some(name) => error.naming(name),
             None => error,
-        })
+        })?;
+        if let Some(traces) = &self.traces {
+            delivered(traces, &done);
+        }
+        Ok(done)
     }
 }
 

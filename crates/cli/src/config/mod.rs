@@ -1,6 +1,7 @@
 //! Settings of the server: one table, four sources, one error that lists all mistakes.
 //!
 //! Map: `table` all settings with default and description, `values` their types, `units` durations and sizes,
+//! `telemetry` those of telemetry,
 //! `host` names of hosts, `members` nodes of a cluster, `load` reads file, environment and flags, `flags` the
 //! table as command-line flags, `markdown` the table as a page of the documentation, `test_server` what
 //! differs with `--test`.
@@ -12,6 +13,7 @@ mod markdown;
 mod members;
 mod root_key_source;
 mod table;
+mod telemetry;
 mod test_server;
 mod values;
 

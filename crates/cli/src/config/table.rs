@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use sluice_front::http::Compression;
 use sluice_node::Durability;
+use sluice_telemetry::Signals;
+use sluice_telemetry::endpoint::{Endpoint, Headers};
 
 use super::RootKeySource;
 use super::members::{Address, ClusterMembers};
+use super::telemetry::Share;
 use super::values::{
     Any, Between, Count, LogFormat, LogLevel, MaybePath, Names, SettingValue, Size, TlsMode,
 };
@@ -181,6 +184,23 @@ settings! {
     log_level "log.level": LogLevel = "info" in Any,
         "Least important level that is logged.";
 
+    telemetry_endpoint "telemetry.endpoint": Option<Endpoint> = "" in Any,
+        "Collector that is told traces, metrics and the log, by OTLP over HTTP with protobuf. Empty: nothing \
+        is told.";
+    telemetry_signals "telemetry.signals": Signals = "traces,metrics,logs" in Any,
+        "What is told.";
+    telemetry_sampling "telemetry.sampling": Share = "1%" in Between(0, 1_000_000),
+        "Part of the messages without a `traceparent` that begin a trace. Messages with one are traced if it \
+        says so.";
+    telemetry_interval "telemetry.interval": Duration = "1m" in Between(seconds(1), seconds(3600)),
+        "Interval between two exports of metrics.";
+    telemetry_headers "telemetry.headers": Headers = "" in Any,
+        "Header fields of each request to the collector, separated by commas. Values that are secrets belong \
+        in the environment variable.";
+    telemetry_ca "telemetry.ca": MaybePath = "" in Any,
+        "PEM file with the CAs that may have signed the collector's certificate. Default: those that the \
+        system trusts.";
+
     http_connections "http.connections": Count = "4096" in Between(1, 1_000_000),
         "Maximum number of connections; further ones are answered 503 and closed.";
     http_requests "http.requests": Count = "16384" in Between(1, 1_000_000),
@@ -286,6 +306,9 @@ impl Config {
                 data directory"
                     .to_owned(),
             );
+        }
+        if self.telemetry_ca.0.is_some() && self.telemetry_endpoint.as_ref().is_none_or(|to| !to.is_tls) {
+            found.push("telemetry.ca is set, but telemetry.endpoint is no https:// address".to_owned());
         }
         found.extend(self.tls_contradictions());
         found

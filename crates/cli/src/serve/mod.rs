@@ -3,7 +3,7 @@
 //! Map: `banner` the text when it is ready, `logging` the log, `address` the listening address, `open_files`
 //! the limit of open files, `limits` those of the engine, `security` TLS and rights, `auto` the certificates
 //! of `--tls auto`, `names` the names in them, `stopping` signals, `starter` the process that has started a
-//! server for tests. As a node of a cluster: `node_file` the
+//! server for tests, `telemetry` what a collector is told. As a node of a cluster: `node_file` the
 //! file that makes it one, `init`, `join` and `recover` how it came to be, `pinned` the check of the
 //! cluster's CA, `sealing` the seal of its key, `place` its place, `boot` the boot of the machine, `own_node`
 //! the node as calls see it, `cluster` connections to other nodes, `other_nodes` the way of requests to them,
@@ -33,6 +33,7 @@ mod sealing;
 mod security;
 mod starter;
 mod stopping;
+mod telemetry;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -50,6 +51,8 @@ use sluice_front::serve;
 use sluice_node::api::EventOptions;
 use sluice_node::keys::KeySource;
 use sluice_node::{Durability, Node, Options, StartError};
+use sluice_telemetry::Telemetry;
+use sluice_telemetry::queue::Queue;
 use tokio::runtime::Runtime;
 
 use crate::config::{self, Config, Loaded, SettingFlags, Sources};
@@ -112,13 +115,15 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
         args.join.expect_none()?;
         starter::end_with_it()?;
     }
-    logging::start(&loaded.config);
+    let logs = telemetry::logs(&loaded.config);
+    logging::start(&loaded.config, logs.as_ref());
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
     open_files::raise_limit();
     pages::keep_small();
-    let allocations = args.count_allocations.then_some(total_allocations as fn() -> u64);
+    let watched =
+        Watched { allocations: args.count_allocations.then_some(total_allocations as fn() -> u64), logs };
     loop {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(connection_threads(loaded.config.shards.as_u32()))
@@ -126,7 +131,7 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
             .thread_name("sluice-http")
             .build()
             .map_err(|e| CliError::failed(format!("cannot start threads: {e}")))?;
-        let ended = serve_until_stopped(&runtime, &loaded, &args.join, allocations, out);
+        let ended = serve_until_stopped(&runtime, &loaded, &args.join, &watched, out);
         // The threads that still run have had their time.
         runtime.shutdown_timeout(Duration::from_millis(100));
         match ended? {
@@ -134,6 +139,14 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
             Ended::Renewed => tracing::info!("starting again under the new number"),
         }
     }
+}
+
+/// Notes of the server from its start on, whatever number it runs under.
+struct Watched {
+    /// Blocks taken from the allocator; `None`: nobody counts them.
+    allocations: Option<fn() -> u64>,
+    /// Events of the log that are told; `None`: they are not.
+    logs: Option<Arc<Queue>>,
 }
 
 /// The way in which a server has ended that did not fail.
@@ -155,7 +168,7 @@ fn serve_until_stopped(
     runtime: &Runtime,
     loaded: &Loaded,
     join: &JoinArgs,
-    allocations: Option<fn() -> u64>,
+    watched: &Watched,
     out: Out,
 ) -> Result<Ended> {
     let config = &loaded.config;
@@ -202,24 +215,26 @@ fn serve_until_stopped(
         options.tls = security.tls.clone();
         let own_node = cluster.as_ref().map(ClusterNode::own_node);
         options.nodes = cluster.as_ref().map(ClusterNode::others);
-        options.allocations = allocations;
+        options.allocations = watched.allocations;
         options.hosts = hosts(config, security.tls.is_some(), address);
         options.connections_max =
             open_files::connections_max(options.connections_max, config.shards.as_u32());
-        let about = About {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            durability: banner::spelled_durability(config),
-        };
-        let calls = Calls::new(node.clone(), security.access.clone(), about);
-        let calls = match own_node {
-            Some(own) => calls.in_cluster(own),
-            None => calls,
-        };
+        let telemetry = telemetry::start(config, address, watched.logs.as_ref())?;
+        options.telemetry = telemetry.as_ref().map(Telemetry::exports);
+        let calls = Calls::new(node.clone(), security.access.clone(), about(config))
+            .traced(telemetry.as_ref().and_then(Telemetry::traces).cloned());
+        let calls = own_node.into_iter().fold(calls, Calls::in_cluster);
         options.further = cluster.map(|cluster| cluster.deliver_to(calls.neighbour()));
         let stopped = serve(listener, calls, options, stopping.begun()).await;
         sum_up_refusals(&security, &node, &stopping).await;
-        finish(&node, config, &stopping, stopped.connections_cut).await
+        let ended = finish(&node, config, &stopping, stopped.connections_cut).await;
+        telemetry::finish(telemetry).await;
+        ended
     })
+}
+
+fn about(config: &Config) -> About {
+    About { version: env!("CARGO_PKG_VERSION").to_owned(), durability: banner::spelled_durability(config) }
 }
 
 fn start_node(options: Options, cluster: Option<&ClusterNode>) -> Result<Node> {
@@ -332,6 +347,7 @@ fn http_options(config: &Config) -> HttpOptions {
         hosts: Hosts::any(),
         guard: Arc::new(Guard::new(guard_options(config))),
         allocations: None,
+        telemetry: None,
     }
 }
 

@@ -14,11 +14,11 @@ use sluice_calls::permit::{Asker, CallName, identify};
 
 use super::codec::query::{Params, asks_stale};
 use super::compression::{compress, concerns};
-use super::handlers::{admin, attachments, documents, prometheus, results};
+use super::handlers::{admin, attachments, documents, results};
 use super::methods::other_method;
 use super::route::call::Call;
 use super::route::table::{Found, find};
-use super::{console, events, hot, openapi, raw, typed};
+use super::{console, events, figures, hot, openapi, raw, typed};
 use crate::net::activity::Activity;
 use crate::net::admit::admit;
 use crate::net::arrived::{Arrived, Finished, PassedOn};
@@ -211,7 +211,7 @@ async fn answer_special(
         Special::Backup => admin::backup(call).await,
         Special::Health => Ok(admin::health()),
         Special::Ready => Ok(admin::ready(call)),
-        Special::Metrics => prometheus::metrics(call).await,
+        Special::Metrics => figures::metrics(call).await,
         Special::OpenApi => Ok(openapi::document(call)),
         Special::Docs => Ok(openapi::page(call)),
     }

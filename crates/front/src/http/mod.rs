@@ -10,7 +10,8 @@
 //! | `direct`, `hot` | send, receive, settle, extend: from the bytes of HTTP/2, and from any request |
 //! | `raw`, `raw_options` | sends and receives whose payload is the body |
 //! | `events` | streams of events |
-//! | `handlers` | figures, backup, and results as bodies |
+//! | `figures` | the figures of the server: the page for Prometheus, and their export |
+//! | `handlers` | backup, and what has a body of its own |
 //! | `openapi` | the description of the API |
 //! | `console` | the files of the web console, and the cookie of who has signed in |
 //! | `compression` | which answers are compressed |
@@ -24,6 +25,7 @@ mod console;
 pub(crate) mod direct;
 pub(crate) mod dispatch;
 mod events;
+pub(crate) mod figures;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod handlers;

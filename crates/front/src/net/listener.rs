@@ -51,6 +51,7 @@ pub(crate) async fn serve<S: Service>(
     let (stop, stopping) = watch::channel(false);
     let grace = options.shutdown_grace;
     let context = Arc::new(Context::new(calls, options));
+    S::begin(&context);
     let mut accepting = Accepting {
         context: Arc::clone(&context),
         stopping,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use sluice_calls::access::{Guard, GuardOptions, POLICY_BYTES_MAX};
 use sluice_engine::limits::{DOCUMENT_BYTES_MAX, Limits};
 use sluice_http2::Limits as Http2Limits;
+use sluice_telemetry::Exports;
 
 use super::alpn::AlpnHandler;
 use super::compression::Compression;
@@ -59,6 +60,8 @@ pub struct HttpOptions {
     pub guard: Arc<Guard>,
     /// Blocks that the process has taken from its allocator, for `/metrics`; `None`: nobody counts them.
     pub allocations: Option<fn() -> u64>,
+    /// Export of figures, and the counts of what was told; `None`: nothing is told.
+    pub telemetry: Option<Exports>,
 }
 
 impl Default for HttpOptions {
@@ -84,6 +87,7 @@ impl Default for HttpOptions {
             hosts: Hosts::any(),
             guard: Arc::new(Guard::new(GuardOptions::default())),
             allocations: None,
+            telemetry: None,
         }
     }
 }

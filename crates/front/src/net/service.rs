@@ -16,6 +16,9 @@ pub(crate) trait Service: Send + 'static {
     /// The short way of some calls over HTTP/2.
     type Hot: Direct<Call: Send> + Unpin + Send;
 
+    /// Begins what goes on beside the connections, until the server stops.
+    fn begin(context: &Arc<Context>);
+
     /// The short way for one connection.
     fn hot(context: Arc<Context>, activity: Arc<Activity>, peer: Arc<Peer>) -> Self::Hot;
 

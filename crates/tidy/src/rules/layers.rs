@@ -9,7 +9,7 @@ use crate::Finding;
 pub(crate) const RULE: &str = "layer";
 
 /// The crates, each with those that it may use.
-const LAYERS: [(&str, &[&str]); 19] = [
+const LAYERS: [(&str, &[&str]); 20] = [
     ("alloc-count", &[]),
     ("engine", &[]),
     ("http2", &[]),
@@ -21,8 +21,9 @@ const LAYERS: [(&str, &[&str]); 19] = [
     ("units", &[]),
     ("filter", &["units"]),
     ("node", &["engine", "journal", "replica"]),
-    ("calls", &["node", "engine", "filter"]),
-    ("front", &["console", "calls", "http2", "proto", "engine"]),
+    ("telemetry", &["proto"]),
+    ("calls", &["node", "engine", "filter", "telemetry"]),
+    ("front", &["console", "calls", "http2", "proto", "engine", "telemetry"]),
     ("client", &["proto", "http2"]),
     ("console", &[]),
     ("sim", &["engine", "journal", "node", "replica"]),
@@ -43,6 +44,7 @@ const LAYERS: [(&str, &[&str]); 19] = [
             "peers",
             "proto",
             "replica",
+            "telemetry",
             "units",
         ],
     ),

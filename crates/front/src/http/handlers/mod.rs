@@ -4,6 +4,5 @@
 pub(crate) mod admin;
 pub(crate) mod attachments;
 pub(crate) mod documents;
-pub(crate) mod prometheus;
 mod range;
 pub(crate) mod results;

@@ -1,117 +1,111 @@
-//! `/metrics` in the Prometheus text format, version 0.0.4.
+//! The figures of a server, for whoever takes them: `text` the page for Prometheus, `telemetry` the export by
+//! OTLP. Both have the same figures under the same names.
+
+mod telemetry;
+mod text;
 
 use std::collections::HashMap;
-use std::fmt::{Display, Write as _};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use http::StatusCode;
-use http::response::Response;
 use sluice_calls::CallError;
-use sluice_calls::figures::{self, Follower, ReplicaMetrics, ShardMetrics};
+use sluice_calls::figures::{Figures, Follower, ReplicaMetrics, ShardMetrics};
 use sluice_calls::queues::Totals;
 use sluice_engine::id::NamespaceId;
 use sluice_engine::query::{ConsumerState, ConsumerTotals, QueueView, State};
+use sluice_telemetry::metrics::{Buckets, Kind};
+use sluice_telemetry::queue::Counts;
 
-use crate::http::route::call::Call;
-use crate::net::body::Body;
 use crate::net::context::Context;
 use crate::net::metrics::BUCKETS_US;
-use crate::net::respond;
+
+pub(crate) use telemetry::keep_telling;
+pub(crate) use text::metrics;
 
 /// Consumers that one page reads.
 const CONSUMERS_MAX: usize = 10_000;
 
-/// `GET /metrics`
-pub(crate) async fn metrics(call: &Call<'_>) -> Result<Response<Body>, CallError> {
-    let mut page = Page::default();
-    write_http(&mut page, call.context);
-    if let Some(allocations) = call.context.options.allocations {
-        page.family("sluice_allocations_total", "counter", "Blocks taken from the allocator.");
-        page.sample("sluice_allocations_total", &[], allocations());
-    }
-    let metrics = figures::metrics(&call.permit).await;
-    write_shards(&mut page, &metrics.shards);
-    write_replicas(&mut page, call.context, &metrics.shards);
-    write_queues(&mut page, call, &metrics.shards).await?;
-    let content_type = "text/plain; version=0.0.4; charset=utf-8";
-    Ok(respond::content(StatusCode::OK, content_type, page.text))
+/// The taker of figures, family by family.
+trait Sink {
+    /// Begins a family, to which the figures that follow belong.
+    fn family(&mut self, name: &str, kind: Kind, help: &str);
+    /// A figure of the family.
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: u64);
+    /// A histogram of the family.
+    fn histogram(&mut self, name: &str, labels: &[(&str, &str)], buckets: Buckets<'_>);
 }
 
-#[derive(Default)]
-struct Page {
-    text: String,
+/// Where the figures come from.
+struct Source<'c> {
+    context: &'c Context,
+    figures: Figures<'c>,
 }
 
-impl Page {
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a String cannot fail.
-        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-    }
-
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
-        self.text.push_str(name);
-        for (at, (label, text)) in labels.iter().enumerate() {
-            self.text.push(if at == 0 { '{' } else { ',' });
-            // Names of queues, namespaces and routes have no character that needs an escape here.
-            let _ = write!(self.text, "{label}=\"{text}\"");
+impl Source<'_> {
+    /// Hands over all figures.
+    ///
+    /// # Errors
+    /// Those of the node.
+    async fn write(&self, page: &mut impl Sink) -> Result<(), CallError> {
+        write_http(page, self.context);
+        write_telemetry(page, self.context);
+        if let Some(allocations) = self.context.options.allocations {
+            page.family("sluice_allocations_total", Kind::Counter, "Blocks taken from the allocator.");
+            page.sample("sluice_allocations_total", &[], allocations());
         }
-        if !labels.is_empty() {
-            self.text.push('}');
-        }
-        let _ = writeln!(self.text, " {value}");
+        let metrics = self.figures.all().await;
+        write_shards(page, &metrics.shards);
+        write_replicas(page, self.context, &metrics.shards);
+        write_queues(page, self, &metrics.shards).await
     }
 }
 
-fn write_http(page: &mut Page, context: &Context) {
+fn write_http(page: &mut impl Sink, context: &Context) {
     write_requests(page, context);
     write_gauges(page, context);
     write_connections(page, context);
 }
 
-fn write_requests(page: &mut Page, context: &Context) {
+fn write_requests(page: &mut impl Sink, context: &Context) {
     let figures = context.metrics.figures();
-    page.family("sluice_http_requests_total", "counter", "Requests answered, by route and status.");
+    page.family("sluice_http_requests_total", Kind::Counter, "Requests answered, by route and status.");
     for row in &figures {
         for (status, count) in &row.statuses {
             let status = if *status == 0 { "other".to_owned() } else { status.to_string() };
-            page.sample("sluice_http_requests_total", &[("route", row.route), ("status", &status)], count);
+            page.sample("sluice_http_requests_total", &[("route", row.route), ("status", &status)], *count);
         }
     }
     let name = "sluice_http_request_seconds";
     page.family(
         name,
-        "histogram",
+        Kind::Histogram,
         "Time from the head of a request to its answer; waits of receives included.",
     );
+    let bounds: Vec<f64> = BUCKETS_US.iter().map(|bound| *bound as f64 / 1e6).collect();
     for row in &figures {
-        for (bound, count) in BUCKETS_US.iter().zip(&row.buckets) {
-            let bound = (*bound as f64 / 1e6).to_string();
-            page.sample(&format!("{name}_bucket"), &[("route", row.route), ("le", &bound)], count);
-        }
-        page.sample(&format!("{name}_bucket"), &[("route", row.route), ("le", "+Inf")], row.count);
-        page.sample(&format!("{name}_sum"), &[("route", row.route)], row.sum_us as f64 / 1e6);
-        page.sample(&format!("{name}_count"), &[("route", row.route)], row.count);
+        let (cumulated, count, sum) = (&row.buckets[..], row.count, row.sum_us as f64 / 1e6);
+        let buckets = Buckets { bounds: &bounds, cumulated, count, sum };
+        page.histogram(name, &[("route", row.route)], buckets);
     }
 }
 
-fn write_gauges(page: &mut Page, context: &Context) {
+fn write_gauges(page: &mut impl Sink, context: &Context) {
     for (name, kind, help, value) in [
-        ("sluice_http_requests_in_flight", "gauge", "Requests in flight.", context.requests() as u64),
+        ("sluice_http_requests_in_flight", Kind::Gauge, "Requests in flight.", context.requests() as u64),
         (
             "sluice_http_connections",
-            "gauge",
+            Kind::Gauge,
             "Open connections.",
             context.connections.load(Ordering::Relaxed) as u64,
         ),
         (
             "sluice_http_body_bytes",
-            "gauge",
+            Kind::Gauge,
             "Bytes of request bodies in memory.",
             context.body_budget.used() as u64,
         ),
         (
             "sluice_http_answer_bytes",
-            "gauge",
+            Kind::Gauge,
             "Bytes of answers in memory.",
             context.answers.budget.used() as u64,
         ),
@@ -121,54 +115,54 @@ fn write_gauges(page: &mut Page, context: &Context) {
     }
 }
 
-fn write_connections(page: &mut Page, context: &Context) {
+fn write_connections(page: &mut impl Sink, context: &Context) {
     let metrics = &context.metrics;
     for (name, kind, help, value) in [
         (
             "sluice_http_connections_total",
-            "counter",
+            Kind::Counter,
             "Connections taken.",
             metrics.connections.load(Ordering::Relaxed),
         ),
         (
             "sluice_http_connections_refused_total",
-            "counter",
+            Kind::Counter,
             "Connections refused because there were too many.",
             metrics.connections_refused.load(Ordering::Relaxed),
         ),
         (
             "sluice_http_connections_cut_total",
-            "counter",
+            Kind::Counter,
             "Connections cut because the client was slow.",
             metrics.connections_cut.load(Ordering::Relaxed),
         ),
         (
             "sluice_http_answers_cut_total",
-            "counter",
+            Kind::Counter,
             "Answers over HTTP/2 cut because the client did not read them, while its connection went on.",
             metrics.answers_cut.load(Ordering::Relaxed),
         ),
         (
             "sluice_http_bodies_cut_total",
-            "counter",
+            Kind::Counter,
             "Bodies of requests over HTTP/2 cut because the client did not send them, while its connection went on.",
             metrics.bodies_cut.load(Ordering::Relaxed),
         ),
         (
             "sluice_http_handshakes_failed_total",
-            "counter",
+            Kind::Counter,
             "Connections that came to no TLS: late, in clear text, or with something wrong.",
             metrics.handshakes_failed.load(Ordering::Relaxed),
         ),
         (
             "sluice_http_connections_over_address_limit_total",
-            "counter",
+            Kind::Counter,
             "Connections turned away because their address had too many.",
             metrics.address_full.load(Ordering::Relaxed),
         ),
         (
             "sluice_http_connections_banned_total",
-            "counter",
+            Kind::Counter,
             "Connections turned away because their address had failed too often.",
             metrics.address_banned.load(Ordering::Relaxed),
         ),
@@ -178,93 +172,130 @@ fn write_connections(page: &mut Page, context: &Context) {
     }
 }
 
+/// A count of telemetry: name, help, and the count.
+type TelemetryFigure = (&'static str, &'static str, fn(&Counts) -> &AtomicU64);
+
+const TELEMETRY_FIGURES: &[TelemetryFigure] = &[
+    ("sluice_telemetry_sent_total", "Spans, metrics and log records that the collector has taken.", |of| {
+        &of.sent
+    }),
+    (
+        "sluice_telemetry_dropped_total",
+        "Those that were dropped: there was no room for them, or the collector did not take them.",
+        |of| &of.dropped,
+    ),
+    ("sluice_telemetry_failed_total", "Requests to the collector that failed.", |of| &of.failed),
+];
+
+/// Writes what has become of telemetry; nothing if none is told.
+fn write_telemetry(page: &mut impl Sink, context: &Context) {
+    let Some(exports) = &context.options.telemetry else { return };
+    for (name, help, count) in TELEMETRY_FIGURES {
+        page.family(name, Kind::Counter, help);
+        for (signal, counts) in &exports.counts {
+            page.sample(name, &[("signal", signal)], count(counts).load(Ordering::Relaxed));
+        }
+    }
+}
+
 /// A figure of a shard: name, kind, help, how to read it.
-type ShardFigure = (&'static str, &'static str, &'static str, fn(&ShardMetrics) -> u64);
+type ShardFigure = (&'static str, Kind, &'static str, fn(&ShardMetrics) -> u64);
 
 const SHARD_FIGURES: &[ShardFigure] = &[
-    ("sluice_shard_queues", "gauge", "Queues.", |s| s.queues),
-    ("sluice_shard_waiting_receives", "gauge", "Receives that wait for messages.", |s| s.waiting_receives),
-    ("sluice_shard_consumers", "gauge", "Consumers attached.", |s| s.consumers.attached),
-    ("sluice_shard_consumer_credit", "gauge", "Messages that they may hold.", |s| s.consumers.credit),
-    ("sluice_shard_consumer_in_flight", "gauge", "Messages that they hold.", |s| s.consumers.in_flight),
-    ("sluice_shard_event_readers", "gauge", "Readers of events.", |s| s.event_readers),
+    ("sluice_shard_queues", Kind::Gauge, "Queues.", |s| s.queues),
+    ("sluice_shard_waiting_receives", Kind::Gauge, "Receives that wait for messages.", |s| {
+        s.waiting_receives
+    }),
+    ("sluice_shard_consumers", Kind::Gauge, "Consumers attached.", |s| s.consumers.attached),
+    ("sluice_shard_consumer_credit", Kind::Gauge, "Messages that they may hold.", |s| s.consumers.credit),
+    ("sluice_shard_consumer_in_flight", Kind::Gauge, "Messages that they hold.", |s| s.consumers.in_flight),
+    ("sluice_shard_event_readers", Kind::Gauge, "Readers of events.", |s| s.event_readers),
     (
         "sluice_shard_in_doubt_transactions",
-        "gauge",
+        Kind::Gauge,
         "Transactions over several namespaces that are prepared or decided, and not finished.",
         |s| s.in_doubt.count,
     ),
-    ("sluice_shard_in_doubt_oldest_seconds", "gauge", "Age of the oldest of them.", |s| {
+    ("sluice_shard_in_doubt_oldest_seconds", Kind::Gauge, "Age of the oldest of them.", |s| {
         s.in_doubt_oldest_ms().unwrap_or_default() / 1_000
     }),
-    ("sluice_shard_mailbox_requests", "gauge", "Requests that wait for the shard.", |s| s.mailbox),
-    ("sluice_shard_records_total", "counter", "Records committed.", |s| s.journal.records),
-    ("sluice_shard_batches_total", "counter", "Batches committed.", |s| s.journal.batches),
-    ("sluice_shard_log_bytes_total", "counter", "Bytes written to the log.", |s| s.journal.log_bytes),
-    ("sluice_shard_fsyncs_total", "counter", "Syncs of the log.", |s| s.journal.fsyncs),
-    ("sluice_shard_disk_bytes", "gauge", "Bytes on disk.", |s| s.journal.disk_bytes),
-    ("sluice_shard_disk_free_bytes", "gauge", "Bytes free on the disk.", |s| s.journal.disk_free_bytes),
-    ("sluice_shard_disk_full", "gauge", "1 while sends are refused for lack of room.", |s| {
+    ("sluice_shard_mailbox_requests", Kind::Gauge, "Requests that wait for the shard.", |s| s.mailbox),
+    ("sluice_shard_records_total", Kind::Counter, "Records committed.", |s| s.journal.records),
+    ("sluice_shard_batches_total", Kind::Counter, "Batches committed.", |s| s.journal.batches),
+    ("sluice_shard_log_bytes_total", Kind::Counter, "Bytes written to the log.", |s| s.journal.log_bytes),
+    ("sluice_shard_fsyncs_total", Kind::Counter, "Syncs of the log.", |s| s.journal.fsyncs),
+    ("sluice_shard_disk_bytes", Kind::Gauge, "Bytes on disk.", |s| s.journal.disk_bytes),
+    ("sluice_shard_disk_free_bytes", Kind::Gauge, "Bytes free on the disk.", |s| s.journal.disk_free_bytes),
+    ("sluice_shard_disk_full", Kind::Gauge, "1 while sends are refused for lack of room.", |s| {
         u64::from(s.journal.full)
     }),
-    ("sluice_shard_disk_low", "gauge", "1 while less than low_water is free.", |s| u64::from(s.journal.low)),
-    ("sluice_shard_late_segments_total", "counter", "Segments that the log had to wait for.", |s| {
+    ("sluice_shard_disk_low", Kind::Gauge, "1 while less than low_water is free.", |s| {
+        u64::from(s.journal.low)
+    }),
+    ("sluice_shard_late_segments_total", Kind::Counter, "Segments that the log had to wait for.", |s| {
         s.journal.late_segments
     }),
-    ("sluice_shard_segments", "gauge", "Segments on disk.", |s| s.journal.segments),
-    ("sluice_shard_snapshots_total", "counter", "Snapshots taken.", |s| s.journal.snapshots),
-    ("sluice_shard_snapshot_running", "gauge", "1 while a snapshot is taken.", |s| {
+    ("sluice_shard_segments", Kind::Gauge, "Segments on disk.", |s| s.journal.segments),
+    ("sluice_shard_snapshots_total", Kind::Counter, "Snapshots taken.", |s| s.journal.snapshots),
+    ("sluice_shard_snapshot_running", Kind::Gauge, "1 while a snapshot is taken.", |s| {
         u64::from(s.journal.snapshot_running)
     }),
-    ("sluice_shard_compacted_bytes_total", "counter", "Bytes that compaction copied.", |s| {
+    ("sluice_shard_compacted_bytes_total", Kind::Counter, "Bytes that compaction copied.", |s| {
         s.journal.compacted_bytes
     }),
-    ("sluice_shard_damaged_blobs_total", "counter", "Blobs that did not verify.", |s| {
+    ("sluice_shard_damaged_blobs_total", Kind::Counter, "Blobs that did not verify.", |s| {
         s.journal.damaged_blobs
     }),
-    ("sluice_shard_cache_bytes", "gauge", "Bytes of blobs in the cache.", |s| s.journal.cache_bytes),
+    ("sluice_shard_cache_bytes", Kind::Gauge, "Bytes of blobs in the cache.", |s| s.journal.cache_bytes),
     (
         "sluice_shard_cache_misses_total",
-        "counter",
+        Kind::Counter,
         "Blobs that were read and not in the cache: from disk, or with what was read of it before.",
         |s| s.journal.cache_misses,
     ),
-    ("sluice_shard_epoch", "gauge", "Epoch of this start.", |s| s.epoch),
+    ("sluice_shard_epoch", Kind::Gauge, "Epoch of this start.", |s| s.epoch),
 ];
 
 /// A figure of a shard with replicas: name, kind, help, how to read it.
-type ReplicaFigure = (&'static str, &'static str, &'static str, fn(&ReplicaMetrics) -> u64);
+type ReplicaFigure = (&'static str, Kind, &'static str, fn(&ReplicaMetrics) -> u64);
 
 const REPLICA_FIGURES: &[ReplicaFigure] = &[
-    ("sluice_replica_leader", "gauge", "Number of the node that leads; 0: none is known.", |r| {
+    ("sluice_replica_leader", Kind::Gauge, "Number of the node that leads; 0: none is known.", |r| {
         r.leader.unwrap_or(0)
     }),
-    ("sluice_replica_term", "gauge", "Term of the replica.", |r| r.term),
-    ("sluice_replica_elections_total", "counter", "Leaders that this node has known.", |r| r.elections),
-    ("sluice_replica_leaderless_ms", "gauge", "Milliseconds since which no leader is known.", |r| {
+    ("sluice_replica_term", Kind::Gauge, "Term of the replica.", |r| r.term),
+    ("sluice_replica_elections_total", Kind::Counter, "Leaders that this node has known.", |r| r.elections),
+    ("sluice_replica_leaderless_ms", Kind::Gauge, "Milliseconds since which no leader is known.", |r| {
         r.leaderless_ms
     }),
-    ("sluice_replica_stalled", "gauge", "1 while the disk does not finish a write.", |r| {
+    ("sluice_replica_stalled", Kind::Gauge, "1 while the disk does not finish a write.", |r| {
         u64::from(r.is_stalled)
     }),
     (
         "sluice_replica_repairs_asked_total",
-        "counter",
+        Kind::Counter,
         "Damaged blobs that other nodes were asked for.",
         |r| r.repairs.asked,
     ),
-    ("sluice_replica_repairs_done_total", "counter", "Those of which a whole copy came.", |r| r.repairs.done),
-    ("sluice_replica_repairs_lost_total", "counter", "Those that all nodes have lost.", |r| r.repairs.lost),
-    ("sluice_replica_repairs_unanswered_total", "counter", "Those for which not all nodes answered.", |r| {
-        r.repairs.unanswered
+    ("sluice_replica_repairs_done_total", Kind::Counter, "Those of which a whole copy came.", |r| {
+        r.repairs.done
     }),
-    ("sluice_replica_repairs_written_total", "counter", "Damaged blobs replaced on the disk.", |r| {
+    ("sluice_replica_repairs_lost_total", Kind::Counter, "Those that all nodes have lost.", |r| {
+        r.repairs.lost
+    }),
+    (
+        "sluice_replica_repairs_unanswered_total",
+        Kind::Counter,
+        "Those for which not all nodes answered.",
+        |r| r.repairs.unanswered,
+    ),
+    ("sluice_replica_repairs_written_total", Kind::Counter, "Damaged blobs replaced on the disk.", |r| {
         r.repaired
     }),
-    ("sluice_replica_states_sent_total", "counter", "Whole states that followers took over.", |r| {
+    ("sluice_replica_states_sent_total", Kind::Counter, "Whole states that followers took over.", |r| {
         r.states.sent
     }),
-    ("sluice_replica_states_received_total", "counter", "Whole states taken over from a leader.", |r| {
+    ("sluice_replica_states_received_total", Kind::Counter, "Whole states taken over from a leader.", |r| {
         r.states.received
     }),
 ];
@@ -281,20 +312,20 @@ const FOLLOWER_FIGURES: &[FollowerFigure] = &[
 ];
 
 /// Writes the figures of a cluster; nothing for a server alone.
-fn write_replicas(page: &mut Page, context: &Context, shards: &[ShardMetrics]) {
+fn write_replicas(page: &mut impl Sink, context: &Context, shards: &[ShardMetrics]) {
     let replicas: Vec<_> =
         (0..).zip(shards).filter_map(|(at, shard)| Some((at, shard, shard.replicas.as_ref()?))).collect();
     if replicas.is_empty() {
         return;
     }
     for (name, kind, help, read) in REPLICA_FIGURES {
-        page.family(name, kind, help);
+        page.family(name, *kind, help);
         for (shard, _, replica) in &replicas {
             page.sample(name, &[("shard", &shard.to_string())], read(replica));
         }
     }
     for (name, help, read) in FOLLOWER_FIGURES {
-        page.family(name, "gauge", help);
+        page.family(name, Kind::Gauge, help);
         for (shard, metrics, replica) in &replicas {
             let shard = shard.to_string();
             for follower in &replica.followers {
@@ -303,7 +334,7 @@ fn write_replicas(page: &mut Page, context: &Context, shards: &[ShardMetrics]) {
             }
         }
     }
-    page.family("sluice_replica_damaged", "gauge", "1 while a damaged shard lacks what the others have.");
+    page.family("sluice_replica_damaged", Kind::Gauge, "1 while a damaged shard lacks what the others have.");
     for (shard, metrics, _) in &replicas {
         page.sample(
             "sluice_replica_damaged",
@@ -312,20 +343,20 @@ fn write_replicas(page: &mut Page, context: &Context, shards: &[ShardMetrics]) {
         );
     }
     let (answered, unanswered) = context.calls.passed().totals();
-    page.family("sluice_passed_on_total", "counter", "Requests passed on to the leader of their shard.");
+    page.family("sluice_passed_on_total", Kind::Counter, "Requests passed on to the leader of their shard.");
     for (outcome, total) in [("answered", answered), ("unanswered", unanswered)] {
         page.sample("sluice_passed_on_total", &[("outcome", outcome)], total);
     }
 }
 
-fn write_shards(page: &mut Page, shards: &[ShardMetrics]) {
+fn write_shards(page: &mut impl Sink, shards: &[ShardMetrics]) {
     for (name, kind, help, read) in SHARD_FIGURES {
-        page.family(name, kind, help);
+        page.family(name, *kind, help);
         for (shard, figures) in shards.iter().enumerate() {
             page.sample(name, &[("shard", &shard.to_string())], read(figures));
         }
     }
-    page.family("sluice_shard_messages", "gauge", "Messages, by state.");
+    page.family("sluice_shard_messages", Kind::Gauge, "Messages, by state.");
     for (shard, figures) in shards.iter().enumerate() {
         for (state, count) in State::ALL.into_iter().zip(figures.counters.states) {
             let labels = [("shard", shard.to_string()), ("state", state.name().to_owned())];
@@ -354,40 +385,48 @@ impl QueueFigures {
 }
 
 /// Figures per queue, for as many as the setting allows, by namespace and name; the rest is only counted.
-async fn write_queues(page: &mut Page, call: &Call<'_>, shards: &[ShardMetrics]) -> Result<(), CallError> {
-    let mut room = call.context.options.metrics_queues_max;
+async fn write_queues(
+    page: &mut impl Sink,
+    source: &Source<'_>,
+    shards: &[ShardMetrics],
+) -> Result<(), CallError> {
+    let mut room = source.context.options.metrics_queues_max;
     let mut queues_total = 0;
     let mut shown: Vec<QueueFigures> = Vec::new();
-    let namespaces = figures::namespaces(&call.permit).await?;
+    let namespaces = source.figures.namespaces().await?;
     for namespace in namespaces.into_iter().filter(|namespace| namespace.id != NamespaceId::SYS) {
         queues_total += namespace.queues;
         if room > 0 {
             let (name, namespace_id) = (namespace.name, namespace.id);
-            let queues = figures::queues(&call.permit, namespace_id, room).await?;
+            let queues = source.figures.queues(namespace_id, room).await?;
             room -= queues.len().min(room);
             let show = |queue| QueueFigures { namespace: name.clone(), namespace_id, queue };
             shown.extend(queues.into_iter().map(show));
         }
     }
-    page.family("sluice_queue_messages", "gauge", "Messages, by queue and state.");
+    page.family("sluice_queue_messages", Kind::Gauge, "Messages, by queue and state.");
     for of in &shown {
         for (state, count) in State::ALL.into_iter().zip(of.queue.counters.states) {
             page.sample("sluice_queue_messages", &of.labels_with("state", state.name()), count);
         }
     }
-    page.family("sluice_queue_bytes", "gauge", "Bytes of content types, headers and payloads.");
+    page.family("sluice_queue_bytes", Kind::Gauge, "Bytes of content types, headers and payloads.");
     for of in &shown {
         page.sample("sluice_queue_bytes", &of.labels(), of.queue.counters.bytes);
     }
-    page.family("sluice_queue_events_total", "counter", "What happened to messages, by queue.");
+    page.family("sluice_queue_events_total", Kind::OlderCounter, "What happened to messages, by queue.");
     for of in &shown {
         for (event, count) in Totals::from(&of.queue.counters).by_name() {
             page.sample("sluice_queue_events_total", &of.labels_with("event", event), count);
         }
     }
-    page.family("sluice_queues_omitted", "gauge", "Queues without figures of their own, to bound this page.");
+    page.family(
+        "sluice_queues_omitted",
+        Kind::Gauge,
+        "Queues without figures of their own, to bound this page.",
+    );
     page.sample("sluice_queues_omitted", &[], queues_total.saturating_sub(shown.len() as u64));
-    write_consumers(page, call, &shown, shards).await
+    write_consumers(page, source, &shown, shards).await
 }
 
 /// A figure of all consumers attached to a queue: name, help, and its value.
@@ -403,8 +442,8 @@ const CONSUMER_FIGURES: &[ConsumerFigure] = &[
 
 /// Figures of the consumers that are attached to these queues, for as many as one page may read.
 async fn write_consumers(
-    page: &mut Page,
-    call: &Call<'_>,
+    page: &mut impl Sink,
+    source: &Source<'_>,
     shown: &[QueueFigures],
     shards: &[ShardMetrics],
 ) -> Result<(), CallError> {
@@ -413,7 +452,7 @@ async fn write_consumers(
     let mut by_queue: HashMap<(NamespaceId, String), ConsumerTotals> = HashMap::new();
     for of_namespace in shown.chunk_by(|one, other| one.namespace_id == other.namespace_id) {
         let namespace = of_namespace[0].namespace_id;
-        let consumers = figures::consumers(&call.permit, namespace, room).await?;
+        let consumers = source.figures.consumers(namespace, room).await?;
         room -= consumers.len();
         for consumer in consumers.into_iter().filter(|consumer| consumer.state == ConsumerState::Attached) {
             read += 1;
@@ -426,7 +465,7 @@ async fn write_consumers(
         }
     }
     for (name, help, figure) in CONSUMER_FIGURES {
-        page.family(name, "gauge", help);
+        page.family(name, Kind::Gauge, help);
         for of in shown {
             let key = (of.namespace_id, of.queue.name.clone());
             page.sample(name, &of.labels(), by_queue.get(&key).map_or(0, figure));
@@ -434,7 +473,7 @@ async fn write_consumers(
     }
     let attached: u64 = shards.iter().map(|shard| shard.consumers.attached).sum();
     let help = "Consumers attached that the figures of queues leave out, to bound this page.";
-    page.family("sluice_consumers_omitted", "gauge", help);
+    page.family("sluice_consumers_omitted", Kind::Gauge, help);
     page.sample("sluice_consumers_omitted", &[], attached.saturating_sub(read));
     Ok(())
 }
