@@ -5,7 +5,8 @@ import re
 
 from conftest import ROOT
 
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md"))]
+FOLDERS = ("docs/**", "", "deploy/**", "examples/**")
+PAGES = [page for folder in FOLDERS for page in sorted(ROOT.glob(f"{folder}/*.md".lstrip("/")))]
 
 
 def anchors(page: pathlib.Path) -> set:
