@@ -21,6 +21,7 @@ func TestReadme(t *testing.T) {
 		{"send", readmeSend}, {"request", readmeRequest}, {"flow", readmeFlow}, {"schedule", readmeSchedule},
 		{"lock", readmeLock}, {"documents", readmeDocuments}, {"transaction", readmeTransaction},
 		{"open transaction", readmeOpenTransaction}, {"errors", readmeErrors}, {"stubs", readmeStubs},
+		{"guide: publish, consume", guideWork}, {"guide: request", guideRequest}, {"guide: key-value", guideDocuments},
 	}
 	for _, example := range examples {
 		t.Run(example.name, func(t *testing.T) { check(t, example.run(within(t, 20*time.Second), client)) })
@@ -28,11 +29,11 @@ func TestReadme(t *testing.T) {
 	check(t, readmeOutcomes(t.Context(), &sluice.Job{}))
 }
 
-// TestReadmeHasTheCodeThatIsTested sees that each piece of Go in the README is in a file that is compiled.
+// TestReadmeHasTheCodeThatIsTested sees that each piece of Go in the README and the guide is in a file that is compiled.
 func TestReadmeHasTheCodeThatIsTested(t *testing.T) {
-	readme := read(t, "README.md")
+	readme := read(t, "README.md") + read(t, "../../docs/guides/nats.md")
 	var compiled strings.Builder
-	files := append(must(filepath.Glob("examples/*/*.go"))(t), "readme_examples_test.go")
+	files := append(must(filepath.Glob("examples/*/*.go"))(t), "readme_examples_test.go", "guide_examples_test.go")
 	for _, file := range files {
 		compiled.WriteString(unindented(read(t, file)))
 	}

@@ -18,8 +18,8 @@ BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.M | re.S)
 NOISE = re.compile(r"^(Requirement already|Looking in|WARNING|\[notice\]|\s*$)|passed in")
 
 
-def blocks() -> list[tuple[str, str]]:
-    return [(kind, text) for kind, text in BLOCK.findall(README.read_text())]
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return [(kind, text) for kind, text in BLOCK.findall(page.read_text())]
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_each_block_does_as_it_says(env: dict[str, str], free_address: str, tmp_
     env |= {"SLUICE_LISTEN": free_address, "SLUICE_SERVER": f"http://{free_address}"}
     started: list[subprocess.Popen[bytes]] = []
     try:
-        for kind, text in blocks():
+        for kind, text in blocks(README):
             if kind == "console":
                 run_console(text, env, tmp_path, started)
             else:

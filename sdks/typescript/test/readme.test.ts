@@ -23,7 +23,8 @@ const server = useServer();
 const folder = mkdtempSync(join(ROOT, "node_modules/.readme-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const blocks = blocksOf(readFileSync(join(ROOT, "README.md"), "utf8"));
+const PAGES = ["README.md", "../../docs/guides/bullmq.md"];
+const blocks = PAGES.flatMap((page, index) => blocksOf(readFileSync(join(ROOT, page), "utf8"), index));
 for (const { code, path } of blocks) writeFileSync(path, code);
 
 interface Block {
@@ -32,16 +33,16 @@ interface Block {
   path: string;
 }
 
-function blocksOf(readme: string): Block[] {
+function blocksOf(readme: string, page: number): Block[] {
   const sections = readme.split(/^## /m).slice(1);
   const found = sections.flatMap((section) => {
     const title = section.slice(0, section.indexOf("\n"));
     return [...section.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code]) => ({ title, code: code as string }));
   });
-  return found.map((block, index) => ({ ...block, path: join(folder, `${index}.ts`) }));
+  return found.map((block, index) => ({ ...block, path: join(folder, `${page}-${index}.ts`) }));
 }
 
-test("the blocks of the README have right types", async () => {
+test("the blocks of the README and the guide have right types", async () => {
   expect(blocks.length).toBeGreaterThan(10);
   const paths = Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, [path]]));
   const config = { extends: join(ROOT, "tsconfig.json"), compilerOptions: { paths }, include: ["*.ts"] };
