@@ -3,17 +3,15 @@
 import collections
 
 import pika
-import pytest
 from conftest import messages
 
 COUNT = 6_000
 
 
-@pytest.mark.parametrize("kind", ["classic", "quorum"])
-def test_every_message_arrives_once(rabbitmq_url, client, migrate, kind):
+def test_every_message_arrives_once(rabbitmq_url, client, migrate):
     connection = pika.BlockingConnection(pika.URLParameters(rabbitmq_url))
     channel = connection.channel()
-    channel.queue_declare("orders", durable=True, arguments={"x-queue-type": kind})
+    channel.queue_declare("orders", durable=True)
     channel.confirm_delivery()
     for n in range(COUNT):
         # Every third has an id; the bodies of the others occur four times.
