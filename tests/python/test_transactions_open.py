@@ -242,7 +242,7 @@ def test_memory_of_those_left_open_is_bounded_and_comes_back(server):
 
     def hold() -> str:
         """The error of a transaction that holds much; empty: it holds it."""
-        path = f"{begin(server, ttl_ms=3_000).path}/operations"
+        path = f"{begin(server, ttl_ms=8_000).path}/operations"
         status, answer = server.request("POST", path, large, JSON)
         return "" if status == 200 else json.loads(answer)["error"]["code"]
 
