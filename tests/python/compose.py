@@ -23,7 +23,7 @@ IMAGE_DATA = "/var/lib/sluice"
 def image_environment() -> dict[str, str]:
     """What the Dockerfile sets for all processes of the image."""
     text = (ROOT / "deploy/Dockerfile").read_text().replace("\\\n", " ")
-    entries = re.findall(r"^ENV (.*)$", text.split("FROM ${BINARY}")[1], flags=re.M)
+    entries = re.findall(r"^ENV (.*)$", text.split("FROM scratch")[1], flags=re.M)
     return dict(pair.split("=", 1) for entry in entries for pair in entry.split())
 
 

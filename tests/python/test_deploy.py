@@ -1,5 +1,4 @@
-"""What is in deploy/, as far as it can be tried without a cluster and without containers; its form is checked by
-scripts/check-deploy."""
+"""The files in deploy/, as far as they can be tried without a cluster and without containers."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Dashboards and alert rules are about metrics that there are; promtool runs the rules in scripts/check-deploy."""
+"""Dashboards and alert rules are about metrics that there are; promtool runs the rules themselves."""
 
 import importlib.machinery
 import importlib.util
