@@ -1,9 +1,11 @@
-"""Dashboards and alert rules are about metrics that there are; promtool runs the rules themselves."""
+"""Dashboards and alert rules are about metrics that there are, and the rules do what their tests say."""
 
 import importlib.machinery
 import importlib.util
 import json
 import re
+import shutil
+import subprocess
 import urllib.request
 
 import pytest
@@ -25,6 +27,13 @@ def expressions() -> list[str]:
         found += [target["expr"] for panel in board["panels"] for target in panel["targets"]]
         found += [variable["query"] for variable in board["templating"]["list"]]
     return found
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
+@pytest.mark.parametrize("verb", [("check", "rules", "alerts.yaml"), ("test", "rules", "alerts.test.yaml")])
+def test_each_alert_is_sound_and_fires_when_it_should(verb):
+    done = subprocess.run(["promtool", *verb], cwd=GRAFANA, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_dashboards_are_those_of_the_script():
