@@ -194,6 +194,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::CONTENT_BYTES_MAX;
 
     fn message(term: u64, body: Body) -> Message {
         let [from, to] = [1, 2].map(|id| NodeId::new(id).unwrap());
@@ -254,6 +255,25 @@ mod tests {
         // The oldest are those that are gone.
         assert_eq!(turn(&outbox)[0], 4);
         assert_eq!(outbox.lock().appends.front().map(|(frame, _)| frame.batches().len()), Some(1));
+    }
+
+    #[test]
+    fn requests_take_turns_by_their_length_and_the_newest_are_lost() {
+        let outbox = Outbox::default();
+        let request =
+            |bytes: usize| Frame::Request { number: 0, within_ms: 0, content: vec![0; bytes].into() };
+        let taken = || {
+            let mut frames = Vec::new();
+            outbox.take(&mut frames);
+            frames.iter().map(Frame::content_bytes).collect::<Vec<_>>()
+        };
+        [10, CALLS_TURN_BYTES, 7, 8].iter().for_each(|bytes| outbox.push_call(request(*bytes)));
+        assert_eq!([taken(), taken(), taken()], [vec![10, CALLS_TURN_BYTES], vec![7, 8], vec![]]);
+        (0..20).for_each(|_| outbox.push_call(request(CONTENT_BYTES_MAX)));
+        assert_eq!(outbox.lock().calls.len(), CALLS_BYTES_MAX / CONTENT_BYTES_MAX);
+        assert_eq!(taken(), [CONTENT_BYTES_MAX], "a long one alone");
+        outbox.push_call(request(CONTENT_BYTES_MAX));
+        assert_eq!(outbox.lock().calls_bytes, CALLS_BYTES_MAX, "room of the one that was taken");
     }
 
     #[test]
