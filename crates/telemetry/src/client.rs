@@ -79,7 +79,7 @@ impl Client {
         Ok(Client { endpoint, headers, tls, agent: format!("sluice/{}", options.version), connection: None })
     }
 
-    /// Posts what is told of a signal.
+    /// Posts an export of a signal.
     pub(crate) async fn post(&mut self, signal: &str, body: Bytes) -> Result<(), Failed> {
         let done = tokio::time::timeout(TIME_MAX, self.post_once(signal, body)).await;
         let done = done.unwrap_or_else(|_| Err(Failed::ForNow(format!("no answer within {TIME_MAX:?}"))));

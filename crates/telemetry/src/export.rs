@@ -33,7 +33,7 @@ pub(crate) struct Export {
     failures: std::sync::Mutex<Failures>,
 }
 
-/// The failures that the log has not told yet.
+/// Failures that are not in the log yet.
 #[derive(Debug, Default)]
 struct Failures {
     told_at: Option<Instant>,

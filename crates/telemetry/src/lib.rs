@@ -1,4 +1,4 @@
-//! Telemetry: traces, metrics and logs, told by OTLP (OpenTelemetry's protocol) over HTTP with protobuf.
+//! Telemetry: traces, metrics and logs, exported by OTLP (OpenTelemetry's protocol) over HTTP with protobuf.
 //!
 //! What lives here: which messages are traced, the encoding, and the way to the collector. What does not:
 //! the moments in the life of a message that are spans (`sluice-calls`), and the figures (the front).
@@ -55,7 +55,7 @@ pub struct Options {
     pub sampled_ppm: u32,
     /// Time between two exports of metrics.
     pub interval: Duration,
-    /// The kinds of telemetry that are told.
+    /// The signals that are exported.
     pub signals: Signals,
     /// Version of the program.
     pub version: String,
@@ -63,7 +63,7 @@ pub struct Options {
     pub instance: String,
 }
 
-/// The kinds of telemetry that are told.
+/// The signals (kinds of telemetry) that are exported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Signals {
     /// Lives of messages.
@@ -94,12 +94,12 @@ pub struct Metrics {
     pub counts: Arc<Counts>,
 }
 
-/// The part of telemetry that the front tells and shows.
+/// The part of telemetry that the front exports, and shows in `/metrics`.
 #[derive(Clone, Debug)]
 pub struct Exports {
-    /// The export of metrics; `None`: none are told.
+    /// The export of metrics; `None`: they are not exported.
     pub metrics: Option<Metrics>,
-    /// Counts of what has become of all that was to be told, by signal.
+    /// Counts of what has become of all that was to be exported, by signal.
     pub counts: Vec<(&'static str, Arc<Counts>)>,
 }
 
@@ -111,7 +111,7 @@ impl Metrics {
 }
 
 impl Telemetry {
-    /// Begins to tell. `logs`: the queue into which a [`logs::Layer`] puts events, if they are told.
+    /// Begins the exports. `logs`: the queue into which a [`logs::Layer`] puts events, if they are exported.
     ///
     /// # Errors
     /// A CA that cannot be used.
@@ -141,7 +141,7 @@ impl Telemetry {
         Ok(Telemetry { traces, metrics, logs, tasks, stop })
     }
 
-    /// Traces; `None`: none are told.
+    /// Traces; `None`: they are not exported.
     pub fn traces(&self) -> Option<&Arc<Traces>> {
         self.traces.as_ref()
     }

@@ -16,7 +16,7 @@ use crate::wire::{Value, put_attribute, put_value};
 const TEXT_BYTES_MAX: usize = 4 << 10;
 /// Most fields of an event.
 const FIELDS_MAX: usize = 32;
-/// Beginning of the targets whose events are not told: those about telling.
+/// Beginning of the targets whose events are not exported: those about exports.
 const OWN: &str = "sluice_telemetry";
 
 /// The layer that puts events of the log into a queue, from which they are sent.

@@ -36,7 +36,7 @@ pub(crate) fn put_value(out: &mut Vec<u8>, field: u32, value: Value<'_>) {
     put_bytes(out, field, &any);
 }
 
-/// The parts of a request before its items: who tells them.
+/// The parts of a request before its items: which server and program they come from.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     resource: Vec<u8>,

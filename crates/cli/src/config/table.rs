@@ -185,10 +185,10 @@ settings! {
         "Least important level that is logged.";
 
     telemetry_endpoint "telemetry.endpoint": Option<Endpoint> = "" in Any,
-        "Collector that is told traces, metrics and the log, by OTLP over HTTP with protobuf. Empty: nothing \
-        is told.";
+        "Collector to which traces, metrics and the log are exported, by OTLP over HTTP with protobuf. Empty: \
+        nothing is exported.";
     telemetry_signals "telemetry.signals": Signals = "traces,metrics,logs" in Any,
-        "What is told.";
+        "Signals that are exported.";
     telemetry_sampling "telemetry.sampling": Share = "1%" in Between(0, 1_000_000),
         "Part of the messages without a `traceparent` that begin a trace. Messages with one are traced if it \
         says so.";

@@ -3,7 +3,7 @@
 //! Map: `banner` the text when it is ready, `logging` the log, `address` the listening address, `open_files`
 //! the limit of open files, `limits` those of the engine, `security` TLS and rights, `auto` the certificates
 //! of `--tls auto`, `names` the names in them, `stopping` signals, `starter` the process that has started a
-//! server for tests, `telemetry` what a collector is told. As a node of a cluster: `node_file` the
+//! server for tests, `telemetry` exports to a collector. As a node of a cluster: `node_file` the
 //! file that makes it one, `init`, `join` and `recover` how it came to be, `pinned` the check of the
 //! cluster's CA, `sealing` the seal of its key, `place` its place, `boot` the boot of the machine, `own_node`
 //! the node as calls see it, `cluster` connections to other nodes, `other_nodes` the way of requests to them,
@@ -145,7 +145,7 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
 struct Watched {
     /// Blocks taken from the allocator; `None`: nobody counts them.
     allocations: Option<fn() -> u64>,
-    /// Events of the log that are told; `None`: they are not.
+    /// Events of the log that are exported; `None`: they are not.
     logs: Option<Arc<Queue>>,
 }
 

@@ -9,13 +9,13 @@ use sluice_telemetry::{Options, Telemetry, WAITING_BYTES_MAX};
 use crate::config::Config;
 use crate::terminal::{CliError, Result};
 
-/// The queue of the events of the log that are told; `None`: they are not.
+/// The queue of the events of the log that are exported; `None`: they are not.
 pub(super) fn logs(config: &Config) -> Option<Arc<Queue>> {
     let is_told = config.telemetry_endpoint.is_some() && config.telemetry_signals.logs;
     is_told.then(|| Arc::new(Queue::new(WAITING_BYTES_MAX)))
 }
 
-/// Begins to tell, within a runtime; `None`: there is no collector. `logs`: what [`logs`] gave.
+/// Begins the exports, within a runtime; `None`: there is no collector. `logs`: what [`logs`] gave.
 pub(super) fn start(
     config: &Config,
     listening: SocketAddr,
@@ -42,7 +42,7 @@ pub(super) fn start(
     telemetry.map(Some).map_err(|error| CliError::usage(format!("telemetry: {error}")))
 }
 
-/// Tells the last of it, for which there are two seconds.
+/// Exports the last of it, for which there are two seconds.
 pub(super) async fn finish(telemetry: Option<Telemetry>) {
     if let Some(telemetry) = telemetry {
         telemetry.finish().await;

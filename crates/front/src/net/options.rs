@@ -60,7 +60,7 @@ pub struct HttpOptions {
     pub guard: Arc<Guard>,
     /// Blocks that the process has taken from its allocator, for `/metrics`; `None`: nobody counts them.
     pub allocations: Option<fn() -> u64>,
-    /// Export of figures, and the counts of what was told; `None`: nothing is told.
+    /// Export of figures, and the counts of all exports; `None`: nothing is exported.
     pub telemetry: Option<Exports>,
 }
 

@@ -187,7 +187,7 @@ const TELEMETRY_FIGURES: &[TelemetryFigure] = &[
     ("sluice_telemetry_failed_total", "Requests to the collector that failed.", |of| &of.failed),
 ];
 
-/// Writes what has become of telemetry; nothing if none is told.
+/// Writes what has become of telemetry; nothing if none is exported.
 fn write_telemetry(page: &mut impl Sink, context: &Context) {
     let Some(exports) = &context.options.telemetry else { return };
     for (name, help, count) in TELEMETRY_FIGURES {
