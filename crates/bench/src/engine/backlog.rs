@@ -5,10 +5,10 @@ use std::time::Instant;
 use serde_json::json;
 use sluice_alloc_count::{Mode, counts, set_mode};
 
-use super::rig::{QUEUES, Rig};
 use crate::report::Report;
-use crate::stats::{Samples, per};
 use crate::table::{Table, figure};
+use sluice_bench_rows::rig::{QUEUES, Rig};
+use sluice_bench_rows::stats::{Samples, per};
 
 /// Messages that are taken in one timed stretch; as many are sent behind it, so that the backlog stays.
 const STRETCH: u64 = 500;

@@ -6,10 +6,10 @@ use sluice_engine::command::{Command, Receive};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::query::State;
 
-use super::rig::{QUEUES, Rig};
 use crate::report::Report;
-use crate::stats::{per, percentile};
 use crate::table::{Table, figure};
+use sluice_bench_rows::rig::{QUEUES, Rig};
+use sluice_bench_rows::stats::{per, percentile};
 
 /// The lease that all have.
 const LEASE_MS: u64 = 30_000;

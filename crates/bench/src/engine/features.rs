@@ -7,20 +7,16 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 use sluice_alloc_count::{Mode, set_mode};
 use sluice_engine::command::{Command, Deliver, SendItem};
-use sluice_engine::id::NamespaceId;
 use sluice_engine::item::{Chain, DependsOn, SendOptions, Step, Steps};
 use sluice_engine::limit::LimitRules;
 use sluice_engine::query::State;
-use sluice_engine::settings::QueuePatch;
 
-use super::rig::{QUEUES, Rig, usual_message};
 use crate::report::Report;
-use crate::stats::{Samples, per, percentile};
 use crate::table::{Table, figure};
+use sluice_bench_rows::rig::{QUEUES, Rig, usual_message};
+use sluice_bench_rows::stats::{Samples, per, percentile};
 
 const QUEUE: &str = QUEUES[0];
-/// Name of the limit that rows follow.
-const LIMIT: &str = "limit";
 /// Messages of one send when a queue is filled.
 const FILL: u64 = 1_000;
 /// Messages that are taken in one timed stretch; as many are sent behind it.
@@ -45,14 +41,6 @@ fn fill(
     }
 }
 
-/// Lets the queue follow a limit.
-pub(super) fn follow_limit(rig: &mut Rig, queue: &str, rules: LimitRules) {
-    let namespace = NamespaceId::DEFAULT;
-    rig.run(&Command::LimitSet { namespace, limit: LIMIT, rules });
-    let patch = QueuePatch { limit: Some(LIMIT.into()), ..QueuePatch::default() };
-    rig.run(&Command::QueueSet { namespace, queue, patch, create: true });
-}
-
 /// Time of receive + ack; `refill` makes up for what a stretch has taken.
 fn receive_ack_ns(rig: &mut Rig, mut refill: impl FnMut(&mut Rig)) -> f64 {
     let stretch = |_| {
@@ -71,7 +59,7 @@ fn receive_ack_ns(rig: &mut Rig, mut refill: impl FnMut(&mut Rig)) -> f64 {
 pub(super) fn blocked(blocked: u64, report: &mut Report) {
     let measure = |blocked: u64| {
         let mut rig = Rig::new();
-        follow_limit(&mut rig, QUEUE, LimitRules { in_flight_per_key: Some(1), ..LimitRules::default() });
+        rig.follow_limit(QUEUE, LimitRules { in_flight_per_key: Some(1), ..LimitRules::default() });
         let ordered = SendOptions { ordering_key: b"one", ..SendOptions::default() };
         let limited = SendOptions { limit_key: b"one", ..SendOptions::default() };
         for options in [ordered, limited] {
@@ -173,11 +161,7 @@ pub(super) fn index_bytes(messages: u64, report: &mut Report) {
     let bytes = |options: &dyn for<'k> Fn(&'k [u8]) -> Option<SendOptions<'k>>, own: bool| {
         set_mode(Mode::Count);
         let mut rig = Rig::new();
-        follow_limit(
-            &mut rig,
-            QUEUE,
-            LimitRules { in_flight_per_key: Some(1_000_000), ..LimitRules::default() },
-        );
+        rig.follow_limit(QUEUE, LimitRules { in_flight_per_key: Some(1_000_000), ..LimitRules::default() });
         rig.watch_memory();
         fill(&mut rig, 0..messages, &usual_message(), |key| {
             options(if own { key.as_bytes() } else { b"one" })

@@ -8,10 +8,10 @@ use sluice_engine::documents::DocumentCondition;
 use sluice_engine::id::NamespaceId;
 use sluice_engine::locks::LockMode;
 
-use super::rig::Rig;
 use crate::report::Report;
-use crate::stats::per;
 use crate::table::{Table, figure};
+use sluice_bench_rows::rig::Rig;
+use sluice_bench_rows::stats::per;
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 

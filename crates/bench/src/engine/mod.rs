@@ -3,30 +3,29 @@
 //! The path that is measured is encode → memory journal → apply, with the payload copied in, as a shard does
 //! it; a receive also reads the payloads of what it was given. Time (`now`) is a counter, not a clock.
 //!
-//! Map: `rig` the path, `rows` what is done, `measure` time and allocations of a row, `counts` instructions,
-//! `backlog` cost against what waits, `expiry` many leases at once, `features` what optional
-//! features cost, `kept` the memory of documents and locks, `sustained` threads through the node.
+//! Map: `sluice_bench_rows` has the path, the rows and their counts; `backlog` cost against what waits,
+//! `expiry` many leases at once, `features` what optional features cost, `kept` the memory of documents and
+//! locks, `sustained` threads through the node.
 
 mod backlog;
-mod counts;
 mod expiry;
 mod features;
 mod kept;
-mod measure;
-mod rig;
-mod rows;
 mod sustained;
 
+use std::process::Command;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
+use sluice_bench_rows::counts;
+use sluice_bench_rows::measure::{Measured, measure, step_times};
+use sluice_bench_rows::rows::{self, ROWS, Row};
 
 use super::Outcome;
+use super::process::this_program;
 use super::report::Report;
-use super::stats::percentile;
 use super::table::{Table, figure};
-use measure::{Measured, measure, step_times};
-use rows::{ROWS, Row};
+use sluice_bench_rows::stats::percentile;
 
 /// Threads that send in the parallel row.
 const PARALLEL: u64 = 4;
@@ -102,9 +101,19 @@ pub(super) fn run(args: &EngineArgs) -> Result<Outcome, String> {
     match (args.steps, args.rows.as_slice()) {
         (Some(steps), [row]) => counts::run_row(row, steps).map(Outcome::counted),
         (Some(_), _) => Err("--steps: name one row with --rows".to_owned()),
-        (None, rows) if args.counts => counts::run(rows).map(Outcome::counted),
+        (None, rows) if args.counts => count(rows).map(Outcome::counted),
         (None, _) => measure_all(args).map(Outcome::from),
     }
+}
+
+/// Instructions and allocations of rows, each counted in this program once more.
+fn count(rows: &[String]) -> Result<Value, String> {
+    let program = this_program()?;
+    counts::run(rows, |row, steps| {
+        let mut child = Command::new(program.get_program());
+        child.args(["bench", "engine", "--rows", row, "--steps", &steps.to_string()]);
+        child
+    })
 }
 
 fn measure_all(args: &EngineArgs) -> Result<Report, String> {

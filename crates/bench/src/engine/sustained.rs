@@ -11,8 +11,8 @@ use sluice_node::mailbox::{Mailbox, YIELDS_BEFORE_SLEEP};
 use sluice_node::shard::request::{Completion, Proposal, Pull, PullReply, ReplyTo, Request};
 use sluice_node::{Durability, Node, Options};
 
-use super::rig::{QUEUES, ack_of, usual_message};
-use crate::stats::per;
+use sluice_bench_rows::rig::{QUEUES, ack_of, usual_message};
+use sluice_bench_rows::stats::per;
 
 /// Messages that are sent and not yet acked, at most.
 pub(super) const IN_FLIGHT: u64 = 64;

@@ -220,6 +220,13 @@ impl Channel {
         Some(News::Handed(taken))
     }
 
+    /// Takes cancellations alone; `None`: there are none, and there is the end.
+    pub fn take_cancelled(&self) -> Option<Vec<Receipt>> {
+        let mut state = self.state();
+        let cancelled = std::mem::take(&mut state.cancelled);
+        (state.detached.is_none() || !cancelled.is_empty()).then_some(cancelled)
+    }
+
     /// Payload bytes that [`Channel::take`] would take now, an empty payload counted as 1; 0: something else
     /// than deliveries. `None`: there is nothing.
     pub fn takes(&self, messages: usize, bytes: u64) -> Option<u64> {
@@ -294,6 +301,20 @@ mod tests {
         assert_eq!([taken(&channel, 9, 1_000), taken(&channel, 9, 1_000)], [1, 0]);
         assert_eq!(channel.takes(9, 1_000), None);
         assert_eq!(channel.unread_bytes.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn cancellations_are_taken_alone_until_the_end() {
+        let channel = Channel::default();
+        let receipt = |sequence| handed(sequence, 1).delivery().receipt;
+        put(&channel, vec![handed(1, 1)]);
+        assert_eq!(channel.take_cancelled(), Some(Vec::new()));
+        channel.put(&mut Vec::new(), &mut vec![receipt(1)]);
+        assert_eq!(channel.take_cancelled(), Some(vec![receipt(1)]));
+        channel.put(&mut Vec::new(), &mut vec![receipt(2)]);
+        drop(channel.end(DetachedBy::SteppedDown));
+        assert_eq!(channel.take_cancelled(), Some(vec![receipt(2)]));
+        assert_eq!(channel.take_cancelled(), None);
     }
 
     #[test]

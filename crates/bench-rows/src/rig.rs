@@ -3,21 +3,25 @@
 use sluice_alloc_count::counts;
 use sluice_engine::command::{Command, Receive, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::{NamespaceId, Receipt};
+use sluice_engine::limit::LimitRules;
 use sluice_engine::outcome::Delivery;
+use sluice_engine::settings::QueuePatch;
 use sluice_engine::{BEHAVIOUR_VERSION, Engine, Outcome};
 use sluice_journal::{Batch, BlobKey, BlobRead, Class, Event, Journal, MemoryJournal};
-use sluice_node::shard::request::write_record;
+use sluice_record::write_record;
 
 /// Names of the queues that rows use.
-pub(super) const QUEUES: [&str; 20] = [
+pub const QUEUES: [&str; 20] = [
     "queue-00", "queue-01", "queue-02", "queue-03", "queue-04", "queue-05", "queue-06", "queue-07",
     "queue-08", "queue-09", "queue-10", "queue-11", "queue-12", "queue-13", "queue-14", "queue-15",
     "queue-16", "queue-17", "queue-18", "queue-19",
 ];
 /// The one header that messages have, where they have one.
-pub(super) const HEADER: &[(&str, &str)] = &[("x-request", "0123456789abcdef")];
+pub const HEADER: &[(&str, &str)] = &[("x-request", "0123456789abcdef")];
+/// Name of the limit that rows follow.
+const LIMIT: &str = "limit";
 /// Largest payload of a row.
-pub(super) const PAYLOAD_BYTES_MAX: usize = 64 << 10;
+pub const PAYLOAD_BYTES_MAX: usize = 64 << 10;
 /// Messages of one send when a queue is filled.
 const FILL: u64 = 1_000;
 /// Leases that no benchmark outlives.
@@ -27,7 +31,7 @@ const START_US: u64 = 1_700_000_000_000_000;
 static PAYLOAD: [u8; PAYLOAD_BYTES_MAX] = [b'p'; PAYLOAD_BYTES_MAX];
 
 /// A message with so many bytes, with or without the one header.
-pub(super) fn message(payload_bytes: usize, header: bool) -> SendItem<'static> {
+pub fn message(payload_bytes: usize, header: bool) -> SendItem<'static> {
     SendItem {
         payload: &PAYLOAD[..payload_bytes.min(PAYLOAD_BYTES_MAX)],
         headers: if header { HEADER } else { &[] },
@@ -36,13 +40,13 @@ pub(super) fn message(payload_bytes: usize, header: bool) -> SendItem<'static> {
 }
 
 /// The message that rows send which say nothing else: 25 B and one header.
-pub(super) fn usual_message() -> SendItem<'static> {
+pub fn usual_message() -> SendItem<'static> {
     message(25, true)
 }
 
-/// See the module.
+/// An engine, its journal, and the time.
 #[derive(Debug)]
-pub(super) struct Rig {
+pub struct Rig {
     engine: Engine,
     journal: MemoryJournal,
     batch: Batch,
@@ -56,7 +60,8 @@ pub(super) struct Rig {
 
 impl Rig {
     /// An empty engine in its first epoch.
-    pub(super) fn new() -> Rig {
+    #[allow(clippy::new_without_default, reason = "it begins an epoch")]
+    pub fn new() -> Rig {
         let mut rig = Rig {
             engine: Engine::new(),
             journal: MemoryJournal::new(),
@@ -71,40 +76,43 @@ impl Rig {
     }
 
     /// From here on, notes what each apply leaves the engine with. Counting has to be on.
-    pub(super) fn watch_memory(&mut self) {
+    pub fn watch_memory(&mut self) {
         self.engine_held_bytes = Some(0);
     }
 
     /// Bytes that the engine holds more than when watching began.
-    pub(super) fn engine_held_bytes(&self) -> i64 {
+    pub fn engine_held_bytes(&self) -> i64 {
         self.engine_held_bytes.unwrap_or(0)
     }
 
-    pub(super) fn engine(&self) -> &Engine {
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    pub(super) fn now_us(&self) -> u64 {
+    /// Time of the latest command, in microseconds since 1970.
+    pub fn now_us(&self) -> u64 {
         self.now_us
     }
 
-    pub(super) fn set_now_us(&mut self, now_us: u64) {
+    /// Moves the time.
+    pub fn set_now_us(&mut self, now_us: u64) {
         self.now_us = now_us;
     }
 
     /// Commands and items that were refused; there must be none.
-    pub(super) fn failures(&self) -> u64 {
+    pub fn failures(&self) -> u64 {
         self.failures
     }
 
     /// Encodes a command, passes it through the journal, applies it.
-    pub(super) fn run(&mut self, command: &Command<'_>) {
+    pub fn run(&mut self, command: &Command<'_>) {
         self.now_us += 1;
         self.run_at_same_time(command);
     }
 
     /// The same without letting time pass.
-    pub(super) fn run_at_same_time(&mut self, command: &Command<'_>) {
+    pub fn run_at_same_time(&mut self, command: &Command<'_>) {
         write_record(&mut self.batch, command);
         if self.journal.propose(&mut self.batch, self.now_us, Class::Growing).is_err() {
             self.failures += 1;
@@ -138,7 +146,7 @@ impl Rig {
     }
 
     /// Sends messages to a queue.
-    pub(super) fn send(&mut self, queue: &str, items: &[SendItem<'_>]) {
+    pub fn send(&mut self, queue: &str, items: &[SendItem<'_>]) {
         self.run(&Command::Send(Send {
             namespace: NamespaceId::DEFAULT,
             queue,
@@ -149,7 +157,7 @@ impl Rig {
     }
 
     /// Fills a queue with the usual message, in batches.
-    pub(super) fn fill(&mut self, queue: &str, messages: u64) {
+    pub fn fill(&mut self, queue: &str, messages: u64) {
         let items = vec![usual_message(); FILL as usize];
         let mut left = messages;
         while left > 0 {
@@ -159,13 +167,16 @@ impl Rig {
         }
     }
 
+    /// Lets the queue follow a limit.
+    pub fn follow_limit(&mut self, queue: &str, rules: LimitRules) {
+        let namespace = NamespaceId::DEFAULT;
+        self.run(&Command::LimitSet { namespace, limit: LIMIT, rules });
+        let patch = QueuePatch { limit: Some(LIMIT.into()), ..QueuePatch::default() };
+        self.run(&Command::QueueSet { namespace, queue, patch, create: true });
+    }
+
     /// Receives messages, under a lease that lasts.
-    pub(super) fn receive(
-        &mut self,
-        queues: &[(&str, u16)],
-        max_messages: u32,
-        consumer: &str,
-    ) -> &[Delivery] {
+    pub fn receive(&mut self, queues: &[(&str, u16)], max_messages: u32, consumer: &str) -> &[Delivery] {
         self.run(&Command::Receive(Receive {
             namespace: NamespaceId::DEFAULT,
             queues,
@@ -178,7 +189,7 @@ impl Rig {
     }
 
     /// The deliveries of the last receive.
-    pub(super) fn deliveries(&self) -> &[Delivery] {
+    pub fn deliveries(&self) -> &[Delivery] {
         &self.outcome.deliveries
     }
 
@@ -192,7 +203,7 @@ impl Rig {
     }
 
     /// Reads the bytes of everything that the last receive gave.
-    pub(super) fn read_all(&mut self) {
+    pub fn read_all(&mut self) {
         for at in 0..self.outcome.deliveries.len() {
             let delivery = self.outcome.deliveries[at];
             self.read(&delivery);
@@ -200,12 +211,12 @@ impl Rig {
     }
 
     /// Acks deliveries.
-    pub(super) fn ack(&mut self, items: &[SettleItem<'_>]) {
+    pub fn ack(&mut self, items: &[SettleItem<'_>]) {
         self.run(&Command::Settle { namespace: NamespaceId::DEFAULT, items });
     }
 
     /// Takes one message from the queue and acks it; `false` when there was none.
-    pub(super) fn receive_and_ack(&mut self, queue: &str) -> bool {
+    pub fn receive_and_ack(&mut self, queue: &str) -> bool {
         let Some(delivery) = self.receive(&[(queue, 0)], 1, "").first().copied() else { return false };
         self.read(&delivery);
         self.ack(&[ack_of(delivery.receipt)]);
@@ -214,6 +225,6 @@ impl Rig {
 }
 
 /// An ack of one delivery.
-pub(super) fn ack_of(receipt: Receipt) -> SettleItem<'static> {
+pub fn ack_of(receipt: Receipt) -> SettleItem<'static> {
     SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None, add_cost: 0 }
 }

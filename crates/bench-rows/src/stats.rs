@@ -2,16 +2,18 @@
 
 /// Figures of repeated runs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Samples {
+pub struct Samples {
     sorted: Vec<f64>,
 }
 
 impl Samples {
-    pub(super) fn is_empty(&self) -> bool {
+    /// True without samples.
+    pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
 
-    pub(super) fn median(&self) -> f64 {
+    /// The sample in the middle; of an even number, the mean of the two; 0 without samples.
+    pub fn median(&self) -> f64 {
         let middle = self.sorted.len() / 2;
         match self.sorted.len() {
             0 => 0.0,
@@ -21,7 +23,7 @@ impl Samples {
     }
 
     /// Difference of the largest and the smallest sample, in percent of the median.
-    pub(super) fn spread_percent(&self) -> f64 {
+    pub fn spread_percent(&self) -> f64 {
         match (self.sorted.first(), self.sorted.last()) {
             (Some(least), Some(most)) if self.median() > 0.0 => (most - least) / self.median() * 100.0,
             _ => 0.0,
@@ -38,14 +40,14 @@ impl FromIterator<f64> for Samples {
 }
 
 /// The value below which so many percent of the sorted samples lie (nearest rank); 0 without samples.
-pub(super) fn percentile<T: Copy + Default>(sorted: &[T], percent: f64) -> T {
+pub fn percentile<T: Copy + Default>(sorted: &[T], percent: f64) -> T {
     // 99.9 percent of 1,000 are 999, although the product of these floats is a little more.
     let rank = (percent / 100.0 * sorted.len() as f64 - 1e-6).ceil() as usize;
     sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied().unwrap_or_default()
 }
 
 /// Per message, or per whatever there are `count` of.
-pub(super) fn per(total: f64, count: u64) -> f64 {
+pub fn per(total: f64, count: u64) -> f64 {
     if count == 0 { 0.0 } else { total / count as f64 }
 }
 

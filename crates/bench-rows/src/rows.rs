@@ -4,8 +4,7 @@ use sluice_engine::command::{SendItem, SettleItem};
 use sluice_engine::item::{OnDuplicate, SendOptions, Unique, UniqueUntil};
 use sluice_engine::limit::{LimitRules, Rate};
 
-use super::features::follow_limit;
-use super::rig::{PAYLOAD_BYTES_MAX, QUEUES, Rig, ack_of, message, usual_message};
+use crate::rig::{PAYLOAD_BYTES_MAX, QUEUES, Rig, ack_of, message, usual_message};
 
 /// Messages that a round moves unless the row says otherwise.
 const ROUND_MESSAGES: u64 = 100_000;
@@ -14,12 +13,13 @@ const CONSUMERS: [&str; 10] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
-    pub(super) name: &'static str,
+pub struct Row {
+    /// Name of the row in JSON.
+    pub name: &'static str,
     /// Title of the row in the table.
-    pub(super) title: &'static str,
+    pub title: &'static str,
     /// Messages of one step.
-    pub(super) messages: u64,
+    pub messages: u64,
     /// Messages of one round.
     round_messages: u64,
     work: Work,
@@ -64,7 +64,7 @@ const fn send(
 const SEND_BATCH: Work = Work::Send { queues: 1, payload_bytes: 25, header: true };
 
 /// Every row that runs on one thread.
-pub(super) const ROWS: &[Row] = &[
+pub const ROWS: &[Row] = &[
     send("send", "send, 25 B, one header", 1, 25, true),
     send("send_plain", "send, 25 B, no header", 1, 25, false),
     send("send_10_queues", "send, 25 B, to 10 queues in turn", 10, 25, false),
@@ -106,7 +106,10 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// The row with this name, or an error that lists them.
-pub(super) fn find(name: &str) -> Result<Row, String> {
+///
+/// # Errors
+/// A name that is none of a row.
+pub fn find(name: &str) -> Result<Row, String> {
     ROWS.iter().find(|row| row.name == name).copied().ok_or_else(|| {
         let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
         format!(
@@ -119,12 +122,12 @@ pub(super) fn find(name: &str) -> Result<Row, String> {
 
 impl Row {
     /// Steps of a round that is a `divisor`th of the usual.
-    pub(super) fn steps(&self, divisor: u64) -> u64 {
+    pub fn steps(&self, divisor: u64) -> u64 {
         (self.round_messages / divisor / self.messages).max(2)
     }
 
     /// Brings an engine where so many steps can be taken.
-    pub(super) fn prepare(&self, steps: u64) -> Prepared {
+    pub fn prepare(&self, steps: u64) -> Prepared {
         let mut rig = Rig::new();
         let messages = steps * self.messages;
         let mut acks = Vec::new();
@@ -137,7 +140,7 @@ impl Row {
                 acks = receive_everything(&mut rig, messages);
             }
             Work::EndToEndFull => {
-                follow_limit(&mut rig, QUEUES[0], FULL_LIMIT);
+                rig.follow_limit(QUEUES[0], FULL_LIMIT);
                 for at in 0..1_000 {
                     end_to_end_full(&mut rig, at);
                 }
@@ -211,7 +214,7 @@ fn end_to_end(rig: &mut Rig) -> bool {
 
 /// A row that is ready to run.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub struct Prepared {
     work: Work,
     batch: usize,
     rig: Rig,
@@ -223,7 +226,7 @@ pub(super) struct Prepared {
 
 impl Prepared {
     /// Takes one step.
-    pub(super) fn step(&mut self) {
+    pub fn step(&mut self) {
         let at = self.step;
         self.step += 1;
         match self.work {
@@ -260,7 +263,10 @@ impl Prepared {
     }
 
     /// Checks that the steps have moved every message that they should have moved.
-    pub(super) fn verify(&self) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// The number of commands that were refused, or of messages that were not moved.
+    pub fn verify(&self) -> Result<(), String> {
         let expected = (self.step * self.batch) as u64;
         if self.rig.failures() > 0 {
             return Err(format!("{} commands were refused", self.rig.failures()));

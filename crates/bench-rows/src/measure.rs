@@ -4,29 +4,36 @@ use std::time::{Duration, Instant};
 
 use sluice_alloc_count::{Counts, Mode, counts, set_mode};
 
-use super::rows::{Prepared, Row};
+use crate::rows::{Prepared, Row};
 use crate::stats::{Samples, per};
 
 /// The result of a row, per message.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Measured {
-    pub(super) ns: f64,
-    pub(super) spread_percent: f64,
-    pub(super) allocs: f64,
-    pub(super) bytes: f64,
-    /// Time within the allocator.
-    pub(super) allocator_ns: f64,
+pub struct Measured {
+    /// Time, in nanoseconds: the median of the rounds.
+    pub ns: f64,
+    /// Difference of the slowest and the fastest round, in percent of the median.
+    pub spread_percent: f64,
+    /// Allocations.
+    pub allocs: f64,
+    /// Bytes that were allocated.
+    pub bytes: f64,
+    /// Time within the allocator, in nanoseconds.
+    pub allocator_ns: f64,
 }
 
 impl Measured {
     /// The allocator's part of the time, in percent.
-    pub(super) fn allocator_percent(&self) -> f64 {
+    pub fn allocator_percent(&self) -> f64 {
         if self.ns > 0.0 { self.allocator_ns / self.ns * 100.0 } else { 0.0 }
     }
 }
 
 /// Measures a row in so many rounds, each on a fresh engine.
-pub(super) fn measure(row: &Row, steps: u64, rounds: u32) -> Result<Measured, String> {
+///
+/// # Errors
+/// Steps that do not move what they should.
+pub fn measure(row: &Row, steps: u64, rounds: u32) -> Result<Measured, String> {
     round(row, steps, Mode::Off)?; // warms caches and the processor
     let mut times = Vec::new();
     for _ in 0..rounds {
@@ -46,7 +53,10 @@ pub(super) fn measure(row: &Row, steps: u64, rounds: u32) -> Result<Measured, St
 }
 
 /// One round: how long its steps took, and what they took from the allocator.
-pub(super) fn round(row: &Row, steps: u64, mode: Mode) -> Result<(Duration, Counts), String> {
+///
+/// # Errors
+/// Steps that do not move what they should.
+pub fn round(row: &Row, steps: u64, mode: Mode) -> Result<(Duration, Counts), String> {
     let mut prepared = row.prepare(steps);
     set_mode(mode);
     let before = counts();
@@ -60,7 +70,7 @@ pub(super) fn round(row: &Row, steps: u64, mode: Mode) -> Result<(Duration, Coun
 }
 
 /// Name of the function that callgrind counts in.
-pub(super) const COUNTED_FUNCTION: &str = "take_counted_steps";
+pub const COUNTED_FUNCTION: &str = "take_counted_steps";
 
 #[inline(never)]
 fn take_counted_steps(prepared: &mut Prepared, steps: u64) {
@@ -71,7 +81,10 @@ fn take_counted_steps(prepared: &mut Prepared, steps: u64) {
 
 /// The time of every single step, in nanoseconds and sorted. Reading the clock once a step is in each of
 /// them.
-pub(super) fn step_times(row: &Row, steps: u64) -> Result<Vec<u64>, String> {
+///
+/// # Errors
+/// Steps that do not move what they should.
+pub fn step_times(row: &Row, steps: u64) -> Result<Vec<u64>, String> {
     let mut prepared = row.prepare(steps);
     let mut times = Vec::with_capacity(steps as usize);
     let mut last = Instant::now();

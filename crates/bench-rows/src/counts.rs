@@ -4,14 +4,17 @@
 //! function that takes the steps runs: starting the process and filling queues are not in the figure.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use serde_json::{Value, json};
 use sluice_alloc_count::Mode;
 
-use super::measure::{COUNTED_FUNCTION, round};
-use super::rows::{ROWS, Row, find};
-use crate::process::this_program;
+use crate::measure::{COUNTED_FUNCTION, round};
+use crate::rows::{ROWS, Row, find};
 use crate::stats::per;
 
 /// Under callgrind a program is some 50 times slower: rounds are shorter by this.
@@ -19,33 +22,51 @@ const DIVISOR: u64 = 25;
 
 /// Runs one row for a given number of steps and prints what it took from the allocator: what runs under
 /// callgrind.
-pub(super) fn run_row(name: &str, steps: u64) -> Result<Value, String> {
+///
+/// # Errors
+/// A name that is none of a row, or steps that do not move what they should.
+pub fn run_row(name: &str, steps: u64) -> Result<Value, String> {
     let row = find(name)?;
     let (_, counted) = round(&row, steps, Mode::Count)?;
     Ok(json!({ "allocs": counted.allocations, "bytes": counted.bytes }))
 }
 
-/// Counts every row, or those named.
-pub(super) fn run(names: &[String]) -> Result<Value, String> {
+/// Counts every row, or those named. `child` gives the command that takes so many steps of a row by
+/// [`run_row`], in this program.
+///
+/// # Errors
+/// A name that is none of a row, valgrind that is missing, or a row that fails under it.
+pub fn run(names: &[String], child: impl Fn(&str, u64) -> Command + Sync) -> Result<Value, String> {
     let rows: Vec<Row> = match names {
         [] => ROWS.to_vec(),
         _ => names.iter().map(|name| find(name)).collect::<Result<_, _>>()?,
     };
-    let mut counted = BTreeMap::new();
-    for row in rows {
-        eprintln!("counting {}", row.name);
-        counted.insert(row.name, count(&row)?);
-    }
-    Ok(json!(counted))
+    // One child for each processor: what is counted does not depend on what else runs.
+    let lanes = thread::available_parallelism().map_or(1, NonZero::get);
+    let (next, counted) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    let count_rest = || {
+        while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
+            eprintln!("counting {}", row.name);
+            let figures = count(row, &child)?;
+            counted.lock().unwrap_or_else(PoisonError::into_inner).insert(row.name, figures);
+        }
+        Ok::<(), String>(())
+    };
+    thread::scope(|scope| {
+        let lanes: Vec<_> = (0..lanes).map(|_| scope.spawn(count_rest)).collect();
+        lanes.into_iter().try_for_each(|lane| lane.join().map_err(|_| "a count panicked".to_owned())?)
+    })?;
+    Ok(json!(*counted.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-fn count(row: &Row) -> Result<Value, String> {
+fn count(row: &Row, child: impl Fn(&str, u64) -> Command) -> Result<Value, String> {
     let steps = row.steps(DIVISOR);
+    let child = child(row.name, steps);
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(format!("--toggle-collect=*{COUNTED_FUNCTION}*"))
-        .arg(this_program()?.get_program())
-        .args(["bench", "engine", "--rows", row.name, "--steps", &steps.to_string()])
+        .arg(child.get_program())
+        .args(child.get_args())
         .stdin(Stdio::null())
         .output()
         .map_err(|error| {
