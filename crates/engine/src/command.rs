@@ -11,6 +11,7 @@ use crate::limit::LimitRules;
 use crate::limits::Limits;
 pub use crate::locks::LockAcquire;
 use crate::locks::{LockTicket, LockToken};
+pub use crate::search::{FilledMessage, SearchFill};
 use crate::settings::{QueuePatch, Quotas};
 pub use crate::settling::{Content, Progress, ReportItem, SettleItem, Settlement};
 
@@ -320,6 +321,8 @@ pub enum Command<'a> {
     },
     /// See [`IndexFill`].
     IndexFill(IndexFill<'a>),
+    /// See [`SearchFill`].
+    SearchFill(SearchFill<'a>),
     /// See [`UploadBegin`].
     UploadBegin(UploadBegin<'a>),
     /// See [`UploadChunk`].

@@ -160,7 +160,7 @@ macro_rules! errors {
 errors! {
     /// A name breaks the rules for names.
     InvalidName { field: FieldPath, what: &'static str, name: String } "invalid_name" Caller
-        "{field}{what} name {name:?} is not valid: use 1 to 128 of A-Z a-z 0-9 . _ -, not beginning with $";
+        "{field}{what} name {name:?} is not valid: use 1 to 128 of A-Z a-z 0-9 . _ -, but not . or .. alone";
     /// A field has a value outside its range.
     InvalidArgument { field: String, reason: String } "invalid_argument" Caller "{field}: {reason}";
     /// Text that is not a message id.

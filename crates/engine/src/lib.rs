@@ -11,8 +11,9 @@
 //! Words that all folders share: [`command`] what can be asked of the engine, [`outcome`] and [`event`] what
 //! an apply gives, [`query`] and [`flow`] what reads give, [`blob`] content type, headers and payload as one
 //! blob, [`item`] a message to send, [`change`] changes to messages, [`locks`] locks,
-//! [`attachments`] attachments of documents,
-//! [`settings`], [`limit`] and [`limits`], [`error`] every error, [`id`] ids, numbers and receipts.
+//! [`attachments`] attachments of documents, [`indexes`] of documents and [`search`] of messages,
+//! [`settings`] (`setting` their values), [`push`], [`limit`] and
+//! [`limits`], [`error`] every error, [`id`] ids, numbers and receipts.
 //!
 //! Folders, each using only those before it: `store` containers, `core` what modules share, `queue` the
 //! module of queues, `lock` that of locks, `record` commands as bytes, `engine` the whole ([`Engine`]).
@@ -31,6 +32,7 @@ pub mod documents;
 mod engine;
 pub mod error;
 pub mod event;
+mod fingerprint;
 pub mod flow;
 mod hash;
 pub mod id;
@@ -42,14 +44,18 @@ pub mod limits;
 mod lock;
 pub mod locks;
 pub mod outcome;
+pub mod pace;
 #[cfg(feature = "plant")]
 pub mod plant;
 #[cfg(not(feature = "plant"))]
 mod plant;
+pub mod push;
 pub mod query;
 mod queue;
 mod record;
 mod rules;
+pub mod search;
+mod setting;
 pub mod settings;
 mod settling;
 mod state;
@@ -62,18 +68,19 @@ pub use crate::core::PAGE_ITEMS_MAX;
 pub use command::Command;
 pub use engine::Engine;
 pub use error::Error;
+pub use fingerprint::error_fingerprint;
 pub use id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt, ReceiptKey};
 pub use limits::Limits;
 pub use outcome::Outcome;
 pub use record::{
     changed_namespace, changes_decisions, check_behaviour, check_known, consensus_entry, is_two_phase,
-    sets_limits,
+    sets_limits, settled,
 };
 pub use transaction::remembered::{decode_outcomes, encode_outcomes};
 
 /// Newest version of the rules by which records apply, and of the formats that go with them. A new log
 /// follows it; another one follows its own version until [`Command::Raise`].
-pub const BEHAVIOUR_VERSION: u16 = 14;
+pub const BEHAVIOUR_VERSION: u16 = 18;
 
 /// Oldest version that a log may follow; an older log is refused.
 ///
@@ -83,4 +90,7 @@ pub const BEHAVIOUR_VERSION: u16 = 14;
 /// | 12 | snapshots tell the version in force |
 /// | 13 | locks, documents, attachments and transactions |
 /// | 14 | costs of messages, and those that their holders report |
+/// | 16 | queues push to endpoints |
+/// | 17 | what was spent under a rate stays so under another one; what dies held stays in its queue |
+/// | 18 | queues have indexes of their messages |
 pub const BEHAVIOUR_OLDEST: u16 = 11;

@@ -7,13 +7,17 @@
 //! never refused. So a cost that is larger than the burst does not wait for ever.
 
 use crate::limits::DELAY_MS_MAX;
+use crate::plant::{self, Plant};
 use crate::wire::{Put, Reader};
 
 /// Most messages in flight that a limit may name.
 pub const IN_FLIGHT_MAX: u32 = 1_000_000_000;
 /// Most that deliveries of a period may cost together, and largest burst.
 pub const RATE_COUNT_MAX: u32 = 1_000_000_000;
-/// The same before behaviour version 14.
+/// Most of it in a millisecond: the time of one is whole nanoseconds, rounded up, which makes the fastest
+/// rates up to a tenth slower.
+pub const RATE_PER_MS_MAX: u64 = 100_000;
+/// [`RATE_COUNT_MAX`] before behaviour version 14.
 const RATE_COUNT_MAX_BEFORE: u32 = 1_000_000;
 /// Highest cost of a message, and highest cost of one report.
 pub const COST_MAX: u32 = 10_000_000;
@@ -23,6 +27,8 @@ pub const RATE_PERIOD_MS_MAX: u64 = 31 * 24 * 3600 * 1000;
 pub const LIMIT_QUEUES_MAX: usize = 1_000;
 /// Most limits of one shard.
 pub const LIMITS_MAX: u32 = 100_000;
+/// Most changes of a limit's rate per key that its keys have yet to follow.
+pub const LIMIT_CHANGES_MAX: usize = 64;
 /// Limit keys without messages of which a shard remembers how much of their rate is used up; of more it
 /// forgets it.
 pub const IDLE_LIMIT_KEYS_MAX: u32 = 1_000_000;
@@ -119,9 +125,21 @@ impl Pace {
         arrival_ns.saturating_sub(self.reach_ns).div_ceil(1_000)
     }
 
-    /// The arrival time under this rate, when another one was in force until `now_us`: at most all of it is
-    /// used up, and debt is forgiven.
-    pub(crate) fn take_over(&self, arrival_ns: u64, now_us: u64) -> u64 {
+    /// The arrival time under this rate, when `before` was in force until `now_us`: what was spent and is not
+    /// made up for stays so, up to the burst; debt is forgiven.
+    pub(crate) fn take_over(&self, before: Pace, arrival_ns: u64, now_us: u64) -> u64 {
+        if plant::is(Plant::SpendTime) {
+            return self.forgive(arrival_ns, now_us);
+        }
+        let now_ns = now_us * 1_000;
+        let ahead_ns = u128::from(arrival_ns.saturating_sub(now_ns));
+        // Rounded up, as what is told of it, which stays the same so.
+        let ahead_ns = (ahead_ns * u128::from(self.interval_ns)).div_ceil(u128::from(before.interval_ns));
+        self.forgive(now_ns.saturating_add(u64::try_from(ahead_ns).unwrap_or(u64::MAX)), now_us)
+    }
+
+    /// The arrival time when at most all of the burst is used up, and debt is forgiven.
+    pub(crate) fn forgive(&self, arrival_ns: u64, now_us: u64) -> u64 {
         arrival_ns.min(now_us * 1_000 + self.reach_ns + self.interval_ns)
     }
 }
@@ -153,15 +171,23 @@ impl Rate {
             && Pace::from(*self).reach_ns / 1_000_000 <= DELAY_MS_MAX
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.u32(self.count);
-        out.u64(self.period_ms);
-        out.u32(self.burst);
+    /// Writes a rate, or that there is none.
+    pub(crate) fn write(rate: Option<Rate>, out: &mut Vec<u8>) {
+        out.bool(rate.is_some());
+        if let Some(rate) = rate {
+            out.u32(rate.count);
+            out.u64(rate.period_ms);
+            out.u32(rate.burst);
+        }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Rate> {
+    /// Reads what [`Rate::write`] wrote.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Option<Rate>> {
+        if !reader.bool()? {
+            return Some(None);
+        }
         let rate = Rate { count: reader.u32()?, period_ms: reader.u64()?, burst: reader.u32()? };
-        rate.is_sound().then_some(rate)
+        rate.is_sound().then_some(Some(rate))
     }
 }
 
@@ -177,25 +203,17 @@ impl LimitRules {
         for count in [self.in_flight, self.in_flight_per_key] {
             out.u32(count.unwrap_or(0));
         }
-        for rate in [self.rate, self.rate_per_key] {
-            out.bool(rate.is_some());
-            if let Some(rate) = rate {
-                rate.write(out);
-            }
-        }
+        Rate::write(self.rate, out);
+        Rate::write(self.rate_per_key, out);
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Option<LimitRules> {
         let count = |reader: &mut Reader<'_>| Some(Some(reader.u32()?).filter(|&count| count > 0));
-        let rate = |reader: &mut Reader<'_>| match reader.bool()? {
-            true => Some(Some(Rate::read(reader)?)),
-            false => Some(None),
-        };
         Some(LimitRules {
             in_flight: count(reader)?,
             in_flight_per_key: count(reader)?,
-            rate: rate(reader)?,
-            rate_per_key: rate(reader)?,
+            rate: Rate::read(reader)?,
+            rate_per_key: Rate::read(reader)?,
         })
     }
 }
@@ -247,8 +265,27 @@ mod tests {
         let slow = Pace::from(Rate { count: 1, period_ms: RATE_PERIOD_MS_MAX, burst: 1 });
         let fast = Pace::from(Rate { count: 10, period_ms: 1_000, burst: 1 });
         let arrival = slow.spend(1, 0, 1_000_000);
-        let arrival = fast.take_over(arrival, 1_000_000);
+        let arrival = fast.take_over(slow, arrival, 1_000_000);
         assert_eq!(fast.next_us(arrival), 1_100_000);
+    }
+
+    #[test]
+    fn what_was_spent_is_the_same_under_another_rate_up_to_its_burst() {
+        let now = 1_700_000_000_000_000;
+        let rates = [(1, RATE_PERIOD_MS_MAX), (7, 86_400_000), (3, 1_000), (1_000_000, 7), (100_000, 1)];
+        let paces = rates.map(|(count, period_ms)| Pace::from(Rate { count, period_ms, burst: 100 }));
+        for (before, after) in paces.iter().flat_map(|before| paces.iter().map(move |after| (before, after)))
+        {
+            for cost in [0, 1, 2, 99, 100, 101, COST_MAX] {
+                let arrival = before.spend(cost, 0, now);
+                // A part of one is made up for.
+                for later in [now, now + 1, now + 333_333, now + 3_000_000_001] {
+                    let spent = before.spent(arrival, later).at(0);
+                    let over = after.take_over(*before, arrival, later);
+                    assert_eq!(after.spent(over, later).at(0), spent.min(100), "{before:?} {after:?} {cost}");
+                }
+            }
+        }
     }
 
     #[test]

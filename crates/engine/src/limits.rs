@@ -76,6 +76,12 @@ pub const FILLED_DOCUMENTS_MAX: usize = 200;
 pub const FILLED_TERMS_MAX: usize = 1_024;
 /// Most terms in a shard.
 pub const TERMS_MAX: u32 = 100_000_000;
+/// Most messages of one [`crate::search::SearchFill`].
+pub const FILLED_MESSAGES_MAX: usize = 500;
+/// Most terms of a message in the index of its queue: its tags, and an error.
+pub const MESSAGE_TERMS_MAX: usize = TAGS_MAX + 1;
+/// Most terms of messages in a shard.
+pub const POSTINGS_MAX: u64 = 500_000_000;
 /// Longest name of an attachment, in bytes: that of a key.
 pub const ATTACHMENT_NAME_BYTES_MAX: usize = DOCUMENT_KEY_BYTES_MAX;
 /// Largest attachment, in bytes: 5 GiB.

@@ -61,17 +61,26 @@ impl Outcome {
         self.ids.clear();
         self.duplicates.clear();
         self.deliveries.clear();
+        self.released.clear();
+        self.ready.clear();
+        self.refused_at = None;
+        let of_others = self.pushed.len() | self.detached.len() | self.cancelled.len();
+        let told = self.ended.len() | self.events.len() | self.locks.len() | self.changed_locks.len();
+        if of_others | told | self.operations.len() > 0 {
+            self.clear_rare();
+        }
+    }
+
+    #[inline(never)]
+    fn clear_rare(&mut self) {
         self.pushed.clear();
         self.detached.clear();
         self.cancelled.clear();
-        self.released.clear();
         self.ended.clear();
         self.events.clear();
         self.locks.clear();
         self.changed_locks.clear();
         self.operations.clear();
-        self.refused_at = None;
-        self.ready.clear();
     }
 
     /// True if there is anything to tell consumers that are attached.

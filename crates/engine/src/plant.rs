@@ -22,6 +22,8 @@ pub enum Plant {
     ExceedLimit,
     /// A cost that the holder of a delivery reports is not counted.
     ForgetCost,
+    /// Under another rate the time that makes up for what was spent stays, and not what was spent.
+    SpendTime,
     /// A consumer has one message more than its credit says.
     ExceedCredit,
     /// A message that waits for all of its parents goes on when one of them is done.
@@ -52,6 +54,8 @@ pub enum Plant {
     FillChangedDocument,
     /// A document whose terms an index was not told is not found by it.
     ForgetUnknownTerms,
+    /// A message that has changed keeps the terms that an index was told before.
+    ForgetChangedTerms,
     /// A repeat of a write is another write.
     ForgetWriteRequest,
     /// A chunk of an attachment that is gone is not let go of.

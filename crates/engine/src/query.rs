@@ -45,6 +45,14 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Number of messages in a state; `None`: in all.
+    pub fn in_state(&self, state: Option<State>) -> u64 {
+        match state {
+            Some(state) => self.states[state as usize],
+            None => self.states.iter().sum(),
+        }
+    }
+
     /// Adds the counters of another queue.
     pub fn add(&mut self, other: &Counters) {
         let states = self.states.iter_mut().zip(other.states);
@@ -299,6 +307,18 @@ pub struct MessageView {
     pub changes: Vec<Changed>,
     /// Ended attempts, oldest first; empty in lists.
     pub history: Vec<Attempt>,
+}
+
+/// Messages that an index has found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SearchPage {
+    /// By id.
+    pub items: Vec<MessageView>,
+    /// Cursor of the next page; `None`: there are no more messages. Behind [`SearchPage::until`] the index
+    /// finds nothing.
+    pub next: Option<u64>,
+    /// Sequence up to which the index finds messages.
+    pub until: u64,
 }
 
 /// In whose hands a leased message is.

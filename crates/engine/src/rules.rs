@@ -4,10 +4,12 @@ use crate::error::{Error, FieldPath};
 use crate::id::MessageId;
 use crate::limits::{Limits, NAME_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX};
 
-/// Names: 1 to 128 of `A-Z a-z 0-9 . _ -`.
+/// Names: 1 to 128 of `A-Z a-z 0-9 . _ -`, except `.` and `..`: as segments of a path, clients resolve these
+/// before they send (RFC 3986, section 5.2.4), so nobody would reach what has such a name.
 pub(crate) fn name_rule(what: &'static str, name: &str) -> Result<(), Error> {
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.as_bytes().iter().all(allowed) {
+    let is_segment = !matches!(name, "." | "..");
+    if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.as_bytes().iter().all(allowed) && is_segment {
         return Ok(());
     }
     let name = name.chars().take(NAME_BYTES_MAX + 1).collect();
@@ -114,11 +116,11 @@ mod tests {
     #[test]
     fn names_follow_the_rule() {
         let long = "n".repeat(128);
-        for good in ["a", "A-b_c.9", long.as_str()] {
+        for good in ["a", "...", "A-b_c.9", long.as_str()] {
             assert_eq!(name_rule("queue", good), Ok(()), "{good}");
         }
         let long = "n".repeat(129);
-        for bad in ["", "$sys", "a b", "ü", "a/b", long.as_str()] {
+        for bad in ["", "$sys", ".", "..", "a b", "ü", "a/b", long.as_str()] {
             assert!(name_rule("queue", bad).is_err(), "{bad}");
         }
     }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, KEY_BYTES_MAX, LEASE_MS_MAX, RETAIN_DONE_COUNT_MAX};
+use crate::push::{PUSH_CONCURRENCY_MAX, PUSH_RATE_MAX, PUSH_TIMEOUT_MS, PushHeaders, PushSecrets, PushUrl};
 use crate::rules::{at_most, at_most_of, between, invalid, name_rule};
+use crate::search::SearchKinds;
+use crate::setting::Setting;
 use crate::wire::{Put, Reader};
 
 /// Growth of the delay before the next attempt.
@@ -57,12 +60,6 @@ impl Backoff {
     }
 }
 
-/// A value of the table of settings: how it is written into records and snapshots.
-pub(crate) trait Setting: Sized {
-    fn write(&self, out: &mut Vec<u8>);
-    fn read(reader: &mut Reader<'_>) -> Option<Self>;
-}
-
 macro_rules! queue_settings {
     ($($tag:literal $(#[$doc:meta])* $name:ident: $type:ty = $default:expr $(, $check:expr)?;)*) => {
         /// The settings of a queue.
@@ -93,7 +90,10 @@ macro_rules! queue_settings {
 
             /// Appends all settings, in the layout of a patch.
             pub(crate) fn write(&self, out: &mut Vec<u8>) {
-                $(write_setting(out, $tag, &self.$name);)*
+                let new = QueueSettings::default();
+                $(if $tag < SPARSE_TAGS || self.$name != new.$name {
+                    write_setting(out, $tag, &self.$name);
+                })*
                 out.u8(LAST_TAG);
             }
         }
@@ -152,6 +152,13 @@ fn name_or_none(field: &'static str, name: &str) -> Result<(), Error> {
 
 /// Tag behind the last setting.
 const LAST_TAG: u8 = 0;
+/// Tags from here on are written of a queue only where the value is not that of a new one. So a setting that
+/// came with a later behaviour version is not written as long as an older one is in force.
+const SPARSE_TAGS: u8 = 40;
+/// The behaviour version since which queues push.
+const PUSH_SINCE: u16 = 16;
+/// The behaviour version since which queues have indexes of their messages.
+pub(crate) const SEARCH_SINCE: u16 = 18;
 
 fn write_setting(out: &mut Vec<u8>, tag: u8, value: &impl Setting) {
     out.u8(tag);
@@ -211,6 +218,52 @@ queue_settings! {
     33 /// What the queue is for, for people who look at it: up to [`DESCRIPTION_BYTES_MAX`] bytes; empty: nothing is said.
     description: Box<str> = Box::default(),
         |text| check_description(text);
+    40 /// Endpoint that its messages are pushed to; empty: none.
+    push_url: PushUrl = PushUrl::default(),
+        PushUrl::check;
+    41 /// Secrets that pushes are signed with; none: they are not signed.
+    push_secrets: PushSecrets = PushSecrets::default(),
+        PushSecrets::check;
+    42 /// Longest time for a push, its connection included, in milliseconds (default 15,000).
+    push_timeout_ms: u32 = 15_000,
+        |ms| between("push_timeout_ms", (*ms).into(), PUSH_TIMEOUT_MS.0.into(), PUSH_TIMEOUT_MS.1.into());
+    43 /// Pushes at a time, each over a connection of its own (default 16).
+    push_concurrency: u16 = 16,
+        |most| between("push_concurrency", (*most).into(), 1, PUSH_CONCURRENCY_MAX.into());
+    44 /// Pushes that may begin in a second (default 0: any number).
+    push_rate: u32 = 0,
+        |rate| at_most("push_rate", (*rate).into(), PUSH_RATE_MAX.into());
+    45 /// Headers that pushes get.
+    push_headers: PushHeaders = PushHeaders::default(),
+        PushHeaders::check;
+    46 /// Whether nothing is pushed (default false).
+    push_paused: bool = false;
+    50 /// Kinds of terms by which searches find its messages without a look at each of them (default: none).
+    search_index: SearchKinds = SearchKinds::default(),
+        SearchKinds::check;
+}
+
+impl QueuePatch {
+    /// The behaviour version that has to be in force for what it names.
+    pub(crate) fn since(&self) -> u16 {
+        let QueuePatch {
+            push_url,
+            push_secrets,
+            push_timeout_ms,
+            push_concurrency,
+            push_rate,
+            push_headers,
+            push_paused,
+            search_index,
+            ..
+        } = self;
+        if search_index.is_some() {
+            return SEARCH_SINCE;
+        }
+        let numbers = push_timeout_ms.is_some() || push_concurrency.is_some() || push_rate.is_some();
+        let others = push_url.is_some() || push_secrets.is_some() || push_headers.is_some();
+        if numbers || others || push_paused.is_some() { PUSH_SINCE } else { 0 }
+    }
 }
 
 impl QueueSettings {
@@ -328,16 +381,6 @@ impl Setting for OrderingRetry {
     }
 }
 
-impl Setting for Box<str> {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.name(self);
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        Some(reader.name()?.into())
-    }
-}
-
 /// Most keys with a weight of their own.
 pub const FAIR_WEIGHTS_MAX: usize = 1_000;
 /// Largest weight of a fair key; the smallest is 1.
@@ -407,46 +450,6 @@ impl Setting for FairWeights {
             Some((key, reader.u16()?.max(1)))
         };
         Some(FairWeights::new((0..count).map(read).collect::<Option<_>>()?))
-    }
-}
-
-impl Setting for bool {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(*self);
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        reader.bool()
-    }
-}
-
-impl Setting for u64 {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.u64(*self);
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        reader.u64()
-    }
-}
-
-impl Setting for u16 {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.u16(*self);
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        reader.u16()
-    }
-}
-
-impl Setting for u32 {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.u32(*self);
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        reader.u32()
     }
 }
 

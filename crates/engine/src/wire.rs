@@ -62,10 +62,13 @@ pub(crate) trait HeadPart: Sized {
 
 /// The format of snapshots under [`crate::BEHAVIOUR_VERSION`]. When it grows, that version grows too: a
 /// journal asks for that one before it changes anything.
-pub(crate) const FORMAT: u8 = 12;
+pub(crate) const FORMAT: u8 = 16;
 
 /// The first format of snapshots that has locks and documents.
 pub(crate) const FORMAT_WITH_LOCKS: u8 = 11;
+
+/// The first format of snapshots that has indexes of messages.
+pub(crate) const FORMAT_WITH_SEARCH: u8 = 16;
 
 /// The format of snapshots that do not tell the behaviour version, and the one under which they are written.
 pub(crate) const WITHOUT_BEHAVIOUR: (u8, u16) = (9, 11);

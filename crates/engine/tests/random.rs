@@ -37,6 +37,8 @@ mod manage;
 mod odd;
 #[path = "random/schedules.rs"]
 mod schedules;
+#[path = "random/search.rs"]
+mod search;
 #[path = "random/sends.rs"]
 mod sends;
 #[path = "random/shadow.rs"]
@@ -57,6 +59,7 @@ use documents::Documents;
 use groups::Groups;
 use lives::Lives;
 use locks::Locks;
+use search::Search;
 use shadow::Shadow;
 use sluice_engine::command::ScheduleFire;
 use sluice_engine::event::Event;
@@ -81,6 +84,8 @@ struct Run {
     epoch: u64,
     /// Few queues, keys and places, so that everything gets into each other's way.
     tight: bool,
+    /// Whether indexes of messages are told terms often, and begin anew often.
+    searches: bool,
     namespaces: Vec<NamespaceId>,
     receipts: VecDeque<Receipt>,
     ids: BTreeSet<MessageId>,
@@ -96,6 +101,7 @@ struct Run {
     documents: Documents,
     attachments: Attachments,
     transactions: Transactions,
+    search: Search,
     shadow: Shadow,
 }
 
@@ -107,6 +113,7 @@ impl Run {
             now_us: START_US,
             epoch: 0,
             tight: seed.is_multiple_of(2),
+            searches: seed % 3 == 2,
             namespaces: vec![NamespaceId::DEFAULT],
             receipts: VecDeque::new(),
             ids: BTreeSet::new(),
@@ -120,6 +127,7 @@ impl Run {
             documents: Documents::default(),
             attachments: Attachments::default(),
             transactions: Transactions::default(),
+            search: Search::default(),
             shadow: Shadow::default(),
         };
         run.driver.engine.watch_events(true);
@@ -192,6 +200,9 @@ impl Run {
             let reach = self.numbers.pick(&[10, 5_000, 1_000_000, 60_000_000]);
             self.now_us += self.numbers.below(reach);
         }
+        if self.searches && self.numbers.one_in(3) {
+            self.search();
+        }
         match self.numbers.below(100) {
             0..=14 => self.send(),
             15..=17 => self.attachment(),
@@ -208,7 +219,8 @@ impl Run {
             89..=91 => self.apply(&Command::Tick),
             92..=93 => self.schedule(),
             94..=95 => self.consumers(),
-            96..=98 => self.manage(),
+            96..=97 => self.manage(),
+            98 => self.search(),
             _ => self.rare(),
         }
     }
@@ -219,6 +231,7 @@ impl Run {
         self.lives.check(engine);
         self.documents.check(&self.driver);
         self.attachments.check(&self.driver);
+        search::check(&self.driver);
         if !self.is_working() {
             self.locks.check(self.now_us);
             let limit = self.numbers.pick(&[1, 2, 1_000]);

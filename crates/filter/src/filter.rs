@@ -60,25 +60,130 @@ pub(crate) enum Bound {
     FromNow(i64),
 }
 
+impl Default for Filter {
+    /// The filter that every value matches.
+    fn default() -> Filter {
+        Filter(Term::All(Vec::new()))
+    }
+}
+
 impl Filter {
     /// True if a value matches it; `now_ms` is the time, in milliseconds since the Unix epoch.
     pub fn matches(&self, value: &Value, now_ms: u64) -> bool {
-        self.0.matches(value, now_ms)
+        self.matches_partly(value, |_| true, now_ms) == Some(true)
+    }
+
+    /// True or false if a value of which only a part is known matches it, or does not, whatever the rest is;
+    /// `None`: the rest decides. `is_known` says whether the value has what is behind a pointer, if that is
+    /// there at all.
+    pub fn matches_partly(
+        &self,
+        value: &Value,
+        is_known: impl Fn(&Pointer) -> bool,
+        now_ms: u64,
+    ) -> Option<bool> {
+        self.0.matches(value, &is_known, now_ms)
+    }
+
+    /// The pointers of its conditions; some may come again and again.
+    pub fn pointers(&self) -> impl Iterator<Item = &Pointer> {
+        self.tests().map(|(pointer, _)| pointer)
+    }
+
+    /// Values with which the value behind a pointer is compared for equality, wherever that stands, also
+    /// under a negation.
+    pub fn equals(&self, pointer: &Pointer) -> impl Iterator<Item = &Value> {
+        let values = self.tests().filter(move |(at, _)| *at == pointer).map(|(_, test)| match test {
+            Test::OneOf(values) => values.as_slice(),
+            Test::Range(..) | Test::Prefix(_) | Test::Contains(_) | Test::Exists(_) => &[],
+        });
+        values.flatten()
+    }
+
+    /// The tests of its conditions, with their pointers.
+    fn tests(&self) -> impl Iterator<Item = (&Pointer, &Test)> {
+        let mut rest = vec![&self.0];
+        std::iter::from_fn(move || {
+            loop {
+                match rest.pop()? {
+                    Term::All(terms) | Term::Any(terms) => rest.extend(terms),
+                    Term::Not(term) => rest.push(term),
+                    Term::At(pointer, test) => return Some((pointer, test)),
+                }
+            }
+        })
+    }
+
+    /// Values to one of which the value behind a pointer is equal in all that matches; `None`: it may be
+    /// another in what matches.
+    pub fn equal_to_one_of(&self, pointer: &Pointer) -> Option<Vec<&Value>> {
+        self.0.one_of(pointer, Test::equals)
+    }
+
+    /// Values one of which is contained by the value behind a pointer, as an item or as a part, in all that
+    /// matches; `None`: in what matches there may be none of them.
+    pub fn contains_one_of(&self, pointer: &Pointer) -> Option<Vec<&Value>> {
+        self.0.one_of(pointer, Test::contains)
     }
 }
 
 impl Term {
-    fn matches(&self, value: &Value, now_ms: u64) -> bool {
+    /// See [`Filter::matches_partly`].
+    fn matches(&self, value: &Value, is_known: &impl Fn(&Pointer) -> bool, now_ms: u64) -> Option<bool> {
+        let of_each = |terms: &[Term], decides: bool| {
+            let mut all = Some(!decides);
+            for term in terms {
+                match term.matches(value, is_known, now_ms) {
+                    Some(is) if is == decides => return Some(decides),
+                    Some(_) => {}
+                    None => all = None,
+                }
+            }
+            all
+        };
         match self {
-            Term::All(terms) => terms.iter().all(|term| term.matches(value, now_ms)),
-            Term::Any(terms) => terms.iter().any(|term| term.matches(value, now_ms)),
-            Term::Not(term) => !term.matches(value, now_ms),
-            Term::At(pointer, test) => test.passes(pointer.find(value), now_ms),
+            Term::All(terms) => of_each(terms, false),
+            Term::Any(terms) => of_each(terms, true),
+            Term::Not(term) => term.matches(value, is_known, now_ms).map(|is| !is),
+            Term::At(pointer, test) => is_known(pointer).then(|| test.passes(pointer.find(value), now_ms)),
+        }
+    }
+
+    /// The values that tests of the value behind a pointer have, one of which passes in all that matches; of
+    /// several such lists the shortest.
+    fn one_of<'t>(
+        &'t self,
+        pointer: &Pointer,
+        values: fn(&'t Test) -> Option<Vec<&'t Value>>,
+    ) -> Option<Vec<&'t Value>> {
+        match self {
+            Term::All(terms) => {
+                terms.iter().filter_map(|term| term.one_of(pointer, values)).min_by_key(Vec::len)
+            }
+            Term::Any(terms) => {
+                let all: Option<Vec<_>> = terms.iter().map(|term| term.one_of(pointer, values)).collect();
+                all.map(|all| all.concat())
+            }
+            Term::At(at, test) if at == pointer => values(test),
+            // A negation holds where there is no value.
+            Term::Not(_) | Term::At(..) => None,
         }
     }
 }
 
 impl Test {
+    /// The values to one of which a value is equal that passes.
+    fn equals(&self) -> Option<Vec<&Value>> {
+        let Test::OneOf(values) = self else { return None };
+        Some(values.iter().collect())
+    }
+
+    /// The value that a value contains that passes.
+    fn contains(&self) -> Option<Vec<&Value>> {
+        let Test::Contains(part) = self else { return None };
+        Some(vec![part])
+    }
+
     fn passes(&self, found: Option<&Value>, now_ms: u64) -> bool {
         let Some(found) = found else { return matches!(self, Test::Exists(false)) };
         match self {
@@ -118,5 +223,105 @@ impl Bound {
             (Bound::FromNow(ms), _) => of_time(Instant::from_now(now_ms, *ms)),
             (Bound::Number(_) | Bound::Text(_), _) => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parse(filter: &Value) -> Filter {
+        Filter::parse(&filter.to_string()).unwrap()
+    }
+
+    fn pointer(text: &str) -> Pointer {
+        Pointer::parse(text).unwrap()
+    }
+
+    #[test]
+    fn what_is_known_decides_where_the_rest_cannot() {
+        let known = |filter: Value| {
+            let is_known = |pointer: &Pointer| pointer.first() == Some("a");
+            parse(&filter).matches_partly(&json!({"a": 1}), is_known, 0)
+        };
+        for (filter, expected) in [
+            (json!({}), Some(true)),
+            (json!({"/a": 1}), Some(true)),
+            (json!({"/a": 2}), Some(false)),
+            (json!({"/b": 1}), None),
+            (json!({"/b": {"exists": false}}), None),
+            (json!({"/a": 1, "/b": 1}), None),
+            (json!({"/a": 2, "/b": 1}), Some(false)),
+            (json!({"or": [{"/b": 1}, {"/a": 1}]}), Some(true)),
+            (json!({"or": [{"/b": 1}, {"/a": 2}]}), None),
+            (json!({"or": []}), Some(false)),
+            (json!({"not": {"/b": 1}}), None),
+            (json!({"not": {"/a": 2, "/b": 1}}), Some(true)),
+            (json!({"": {"exists": true}}), None),
+        ] {
+            assert_eq!(known(filter.clone()), expected, "{filter}");
+        }
+    }
+
+    #[test]
+    fn the_values_that_a_filter_needs_are_told() {
+        let equal = |filter: Value| {
+            let filter = parse(&filter);
+            let values = filter.equal_to_one_of(&pointer("/a"));
+            values.map(|values| values.into_iter().cloned().collect::<Value>())
+        };
+        for (filter, expected) in [
+            (json!({"/a": 1}), Some(json!([1]))),
+            (json!({"/a": {"in": [1, 2]}, "/b": 3}), Some(json!([1, 2]))),
+            (json!({"and": [{"/a": {"in": [1, 2]}}, {"/a": 2}]}), Some(json!([2]))),
+            (json!({"or": [{"/a": 1}, {"/a": 2, "/b": 1}]}), Some(json!([1, 2]))),
+            (json!({"or": []}), Some(json!([]))),
+            (json!({"or": [{"/a": 1}, {"/b": 1}]}), None),
+            (json!({"not": {"/a": 1}}), None),
+            (json!({"/a": {"contains": 1}}), None),
+            (json!({"/b": 1}), None),
+            (json!({}), None),
+        ] {
+            assert_eq!(equal(filter.clone()), expected, "{filter}");
+        }
+    }
+
+    #[test]
+    fn the_values_that_a_filter_looks_for_in_lists_are_told() {
+        let contained = |filter: Value| {
+            let filter = parse(&filter);
+            let values = filter.contains_one_of(&pointer("/a"));
+            values.map(|values| values.into_iter().cloned().collect::<Value>())
+        };
+        for (filter, expected) in [
+            (json!({"/a": {"contains": "x"}, "/b": 3}), Some(json!(["x"]))),
+            (json!({"or": [{"/a": {"contains": "x"}}, {"/a": {"contains": "y"}}]}), Some(json!(["x", "y"]))),
+            (json!({"or": [{"/a": {"contains": "x"}}, {"/b": {"contains": "y"}}]}), None),
+            (json!({"/a": {"not": {"contains": "x"}}}), None),
+            (json!({"/a": "x"}), None),
+        ] {
+            assert_eq!(contained(filter.clone()), expected, "{filter}");
+        }
+    }
+
+    #[test]
+    fn all_pointers_are_told() {
+        let filter = parse(&json!({"/a": 1, "or": [{"/b/c": 1}, {"not": {"/d": {"gt": 1, "lt": 3}}}]}));
+        let mut all: Vec<String> = filter.pointers().map(Pointer::to_string).collect();
+        all.sort();
+        assert_eq!(all, ["/a", "/b/c", "/d", "/d"]);
+    }
+
+    #[test]
+    fn what_a_value_is_compared_with_is_told_wherever_it_stands() {
+        let filter = parse(&json!({
+            "/a": {"not": {"eq": 1}}, "not": {"or": [{"/a": {"in": [2, 3]}}, {"/b": 4}]}, "or": [{"/a": {"gt": 5}}],
+        }));
+        let at = pointer("/a");
+        let mut all: Vec<String> = filter.equals(&at).map(Value::to_string).collect();
+        all.sort();
+        assert_eq!(all, ["1", "2", "3"]);
     }
 }

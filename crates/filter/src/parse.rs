@@ -39,6 +39,11 @@ pub struct FilterError {
 type Read<T> = Result<T, FilterError>;
 
 impl FilterError {
+    /// A fault in a condition of what is behind a pointer.
+    pub fn at_pointer(pointer: &Pointer, reason: impl Into<String>) -> FilterError {
+        FilterError::new(reason).inside(&pointer.to_string())
+    }
+
     fn new(reason: impl Into<String>) -> FilterError {
         FilterError { at: String::new(), reason: reason.into() }
     }

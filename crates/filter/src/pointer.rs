@@ -21,6 +21,11 @@ impl Pointer {
         Some(Pointer { tokens })
     }
 
+    /// The name or index with which it begins; `None`: it is the value as a whole.
+    pub fn first(&self) -> Option<&str> {
+        self.tokens.first().map(String::as_str)
+    }
+
     /// The value behind it; `None`: there is none.
     pub fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         self.tokens.iter().try_fold(value, |value, token| match value {

@@ -152,6 +152,7 @@ impl Engine {
             Rare::Group(group) => queues.group(&group, core, out),
             Rare::Report(report) => queues.report(&report, core, out),
             Rare::Change(change) => queues.change(&change, core, out),
+            Rare::SearchFill(fill) => queues.search_fill(&fill, core),
             Rare::Attach(attach) => queues.attach(&attach, core, out),
             Rare::Credit { namespace, consumer, credit } => queues.credit(namespace, consumer, credit, core),
             Rare::Detach(detach) => queues.detach_consumer(&detach, core, out),

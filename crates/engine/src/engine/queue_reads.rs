@@ -6,10 +6,12 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::flow::FlowView;
 use crate::id::{ConsumerId, MessageId, NamespaceId, QueueId, Receipt};
+use crate::push::PushView;
 use crate::query::{
     ConsumerTotals, ConsumerView, Counters, DefaultsView, DeliveryDetails, DueSchedule, GroupView, HeldView,
-    LimitKeyView, LimitView, MessageView, Page, QueueView, ScheduleView, State,
+    LimitKeyView, LimitView, MessageView, Page, QueueView, ScheduleView, SearchPage, State,
 };
+use crate::search::{SearchKind, SearchTerm, SearchWork};
 
 impl Engine {
     /// The number behind a queue's name.
@@ -53,6 +55,12 @@ impl Engine {
         self.queue.queue(queue, &self.core)
     }
 
+    /// Queues that push, by number, behind `after`; at most `most` are looked at. Tells the last of these
+    /// if there are more.
+    pub fn pushes(&self, after: Option<QueueId>, most: usize) -> (Vec<PushView>, Option<QueueId>) {
+        self.queue.pushes(after, most, &self.core)
+    }
+
     /// Queues of a namespace whose names begin with `prefix`, by name, after `after`; at most `limit` and
     /// [`PAGE_ITEMS_MAX`](crate::PAGE_ITEMS_MAX).
     pub fn queues(
@@ -89,6 +97,32 @@ impl Engine {
         limit: usize,
     ) -> Page<MessageView> {
         self.queue.messages(queue, state, cursor, limit, &self.core)
+    }
+
+    /// Messages of a queue behind a cursor that may have one of some terms of a kind, in one state or in all,
+    /// by id: at most `limit`. A page looks at a bounded number of messages, so it may be empty and not the
+    /// last. `None`: the queue has no index of this kind, or it ends before. Then, and behind
+    /// [`SearchPage::until`], there are [`Engine::messages`].
+    pub fn search_page(
+        &self,
+        queue: QueueId,
+        terms: (SearchKind, &[SearchTerm]),
+        state: Option<State>,
+        cursor: Option<u64>,
+        limit: usize,
+    ) -> Option<SearchPage> {
+        self.queue.search_page(queue, terms, state, cursor, limit, &self.core)
+    }
+
+    /// Messages whose terms an index does not know, at most `most`, of the first of some indexes from number
+    /// `from` on; and the number to go on from, `None`: all were looked at.
+    pub fn search_work(&self, from: u32, most: usize) -> (Option<SearchWork>, Option<u32>) {
+        self.queue.search_work(from, most, &self.core)
+    }
+
+    /// Number of terms of messages in all indexes of queues, and the bytes that they take.
+    pub fn search_postings(&self) -> (u64, u64) {
+        self.queue.search_postings()
     }
 
     /// The messages that stand first in line; at most `limit` and [`PAGE_ITEMS_MAX`](crate::PAGE_ITEMS_MAX).

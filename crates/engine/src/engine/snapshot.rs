@@ -56,6 +56,8 @@ pub(crate) mod section {
     pub(crate) const ATTACHMENTS: u8 = 48;
     pub(crate) const ATTACHMENT_SETS: u8 = 49;
     pub(crate) const EXTENTS: u8 = 50;
+    pub(crate) const SEARCH_INDEXES: u8 = 51;
+    pub(crate) const SEARCH_BLOCKS: u8 = 52;
     pub(crate) const END: u8 = 255;
 }
 
@@ -125,6 +127,7 @@ macro_rules! each_slab {
             queue_defaults,
             idempotency,
             pending_sends,
+            search,
             // Written into the head, or derived, or volatile: see `each_part`.
             totals: _,
             pins: _,
@@ -139,6 +142,7 @@ macro_rules! each_slab {
             queue_numbers: _,
             last_queue: _,
             redrives: _,
+            pushes: _,
             weighted: _,
         } = queue;
         each_slab!(@one [$($mut)?] $slab, $section, *messages, section::MESSAGES, $do);
@@ -182,6 +186,8 @@ macro_rules! each_slab {
         each_slab!(@one [$($mut)?] $slab, $section, attachments.sets, section::ATTACHMENT_SETS, $do);
         each_slab!(@one [$($mut)?] $slab, $section, attachments.extents, section::EXTENTS, $do);
         each_slab!(@one [$($mut)?] $slab, $section, transactions.slots, section::TRANSACTIONS, $do);
+        each_slab!(@one [$($mut)?] $slab, $section, search.indexes, section::SEARCH_INDEXES, $do);
+        each_slab!(@one [$($mut)?] $slab, $section, search.blocks, section::SEARCH_BLOCKS, $do);
     }};
     (@one [$($mut:tt)?] $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
         let $slab = &$($mut)? $place;
@@ -199,6 +205,7 @@ macro_rules! each_part {
         use $crate::core::Core;
         use $crate::queue::QueueModule;
         use $crate::queue::state::extras::AllExtras;
+        use $crate::queue::state::search::AllSearch;
         let Engine { core, queue, locks, documents, transactions, two_phase, snapshot: _ } = $engine;
         let Core {
             applied_index,
@@ -238,15 +245,18 @@ macro_rules! each_part {
             spent: _,   // volatile: of one record
             pending_sends,
             pins,
+            search,
             work,
             indexes: _,       // derived
             queue_names: _,   // derived
             queue_numbers: _, // derived
             last_queue: _,    // volatile: a first guess
             redrives: _,      // derived
+            pushes: _,      // derived
             weighted: _,      // volatile: scratch
         } = queue;
         let AllExtras { slots, entries, options, results, changed, origins } = extras;
+        let AllSearch { indexes: search_indexes, blocks: search_blocks, postings: _ } = search; // derived
         each_part!(@each $part => $do;
             applied_index now_us epoch receipt_key next_queue next_namespace limits totals wheel work
             consequences messages slots entries queues namespaces tokens idempotency options ordering
@@ -255,6 +265,9 @@ macro_rules! each_part {
         );
         if $format >= $crate::wire::FORMAT_WITH_LOCKS {
             each_part!(@each $part => $do; locks documents transactions pins two_phase);
+        }
+        if $format >= $crate::wire::FORMAT_WITH_SEARCH {
+            each_part!(@each $part => $do; search_indexes search_blocks);
         }
     }};
     (@each $part:ident => $do:expr; $($place:ident)*) => {

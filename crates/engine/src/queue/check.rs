@@ -1,7 +1,7 @@
 //! Checks of the rules of limits that do not look at the state.
 
 use crate::error::Error;
-use crate::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
+use crate::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PER_MS_MAX, RATE_PERIOD_MS_MAX};
 use crate::limits::{DELAY_MS_MAX, Limits};
 use crate::rules::{at_most, between, invalid};
 
@@ -16,6 +16,13 @@ pub(crate) fn check_rules(rules: &LimitRules) -> Result<(), Error> {
         none_refused(&format!("{field}.count"), rate.count.into(), RATE_COUNT_MAX.into())?;
         none_refused(&format!("{field}.period_ms"), rate.period_ms, RATE_PERIOD_MS_MAX)?;
         none_refused(&format!("{field}.burst"), rate.burst.into(), RATE_COUNT_MAX.into())?;
+        if u64::from(rate.count) > RATE_PER_MS_MAX * rate.period_ms {
+            let reason = format!(
+                "{} in {} ms is more than {RATE_PER_MS_MAX} in each millisecond: count in a larger unit",
+                rate.count, rate.period_ms
+            );
+            return Err(invalid(format!("{field}.count"), reason));
+        }
         if !rate.is_sound() {
             let reason = format!(
                 "a burst of {} takes more than ten years at {} each {} ms",

@@ -30,6 +30,7 @@ impl QueueModule {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let namespace_slot = core.find_namespace(namespace)?;
+        core.expect_behaviour(patch.since())?;
         self.check_limit(namespace_slot, None, &patch)?;
         let known = &self.indexes.get(namespace_slot).defaults;
         let found = known.get(pattern).copied();

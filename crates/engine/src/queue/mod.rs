@@ -4,7 +4,8 @@
 //!   use no room.
 //! - Rooms: `message` the transitions of a message, and how it is found; `send`; `delivery` receive, settle,
 //!   extend and report; `change` changes to messages; `dead` dead letters; `flow` parents, groups and chains;
-//!   `limit` queue limits; `schedule`; `consumer` attached consumers. Order and admission: `ordering`, `fair`
+//!   `limit` queue limits; `schedule`; `consumer` attached consumers; `search`
+//!   indexes of messages. Order and admission: `ordering`, `fair`
 //!   and `unique` keys, `expiry`, `length` of a queue. Queues themselves: `queues` and `defaults`, with their
 //!   part of `namespaces`.
 //! - What goes on by itself: `timers`, `work` in slices, `consequences`. A room lists what follows as data,
@@ -43,6 +44,7 @@ pub(crate) mod queues;
 pub(crate) mod record;
 pub(crate) mod recount;
 pub(crate) mod schedule;
+pub(crate) mod search;
 pub(crate) mod send;
 pub(crate) mod state;
 pub(crate) mod timers;
@@ -50,7 +52,7 @@ pub(crate) mod unique;
 pub(crate) mod view;
 pub(crate) mod work;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::core::Core;
 use crate::core::idempotency::Idempotency;
@@ -73,6 +75,7 @@ use crate::queue::state::ordering::OrderingKeys;
 use crate::queue::state::pending::PendingSends;
 use crate::queue::state::queue::{Queue, Queues};
 use crate::queue::state::schedule::Schedules;
+use crate::queue::state::search::AllSearch;
 use crate::queue::state::sent::Sent;
 use crate::queue::state::unique::UniqueKeys;
 use crate::queue::state::work::Work;
@@ -97,6 +100,8 @@ pub(crate) struct QueueModule {
     pub(crate) flows: Flows,
     pub(crate) expiry: Expiries,
     pub(crate) consumers: AllConsumers,
+    /// Indexes of messages.
+    pub(crate) search: AllSearch,
     pub(crate) queues: Queues,
     /// The smallest number that no queue has had.
     pub(crate) next_queue: u32,
@@ -121,6 +126,8 @@ pub(crate) struct QueueModule {
     pub(crate) queue_names: HashIndex<Queue>,
     /// Queues by number. Derived.
     pub(crate) queue_numbers: Directory<Queue>,
+    /// Queues that push, by number. Derived.
+    pub(crate) pushes: BTreeMap<u32, QueueSlot>,
     /// Slot of the queue that was found last by name, as a first guess. Volatile.
     pub(crate) last_queue: QueueSlot,
     /// Queues whose dead letters are redriven at a rate, by the time of the next slice in microseconds.
@@ -168,6 +175,10 @@ impl QueueModule {
         self.indexes.cover(core.namespaces.slots());
         let queues: Vec<_> = self.queues.iter().map(|(slot, _)| slot).collect();
         queues.into_iter().for_each(|slot| self.index_queue(slot));
+        self.search.rebuild();
+        for (slot, index) in self.search.indexes.iter() {
+            self.queues.get_mut(index.queue).search = slot;
+        }
         for (slot, message) in self.messages.iter() {
             let queue = self.queues.get_mut(message.queue);
             if matches!(message.state, Some(State::Dead | State::Held)) {
@@ -185,6 +196,9 @@ impl QueueModule {
             }
             if message.is_marked(mark::RETURNED) {
                 queue.trim.returned.insert(message.sequence);
+            }
+            if message.is_marked(mark::DIRTY) && queue.search != Slot::NIL {
+                self.search.indexes.get_mut(queue.search).dirty.insert(message.sequence);
             }
             if message.is_retained() {
                 queue.done.insert((message.started_at_us, message.sequence));

@@ -26,6 +26,7 @@ impl QueueModule {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let namespace_slot = core.find_namespace(namespace)?;
+        core.expect_behaviour(patch.since())?;
         let found = self.find_queue(namespace_slot, name);
         self.check_limit(namespace_slot, found, patch)?;
         if let Some(target) = &patch.dead_letter_queue {
@@ -52,8 +53,22 @@ impl QueueModule {
         if patch.retain_done_count.is_some() || patch.retain_done_ms.is_some() {
             self.begin_work(Work::Queue(queue_slot), core, out);
         }
+        if patch.push_url.is_some() {
+            self.index_push(queue_slot);
+        }
+        self.follow_search_index(queue_slot, core);
         self.follow_limit(queue_slot, core, out);
         Ok(())
+    }
+
+    /// Enters a queue into those that push, or takes it out.
+    fn index_push(&mut self, slot: QueueSlot) {
+        let queue = self.queues.get(slot);
+        if queue.deleted || queue.settings.push_url.is_empty() {
+            self.pushes.remove(&queue.number);
+        } else {
+            self.pushes.insert(queue.number, slot);
+        }
     }
 
     /// Refuses more queues than there may be.
@@ -107,6 +122,7 @@ impl QueueModule {
         }
         core.namespaces.get_mut(namespace_slot).queue_slots += 1;
         self.index_queue(slot);
+        self.follow_search_index(slot, core);
         if !self.consumers.orphans.is_empty() {
             self.adopt_consumers(slot, core);
         }
@@ -121,6 +137,7 @@ impl QueueModule {
             self.queue_names.insert(queue_hash(queue.namespace, &queue.name), slot);
             self.indexes.get_mut(queue.namespace).queues.insert(queue.name.clone(), slot);
         }
+        self.index_push(slot);
     }
 
     /// Drops what waits. It is gone at once for all who ask; the messages are freed in slices.
@@ -177,6 +194,8 @@ impl QueueModule {
         queue.deleted = true;
         self.queue_names.remove(queue_hash(queue.namespace, &queue.name), queue_slot);
         self.indexes.get_mut(queue.namespace).queues.remove(&queue.name);
+        self.index_push(queue_slot);
+        self.follow_search_index(queue_slot, core);
         messages
     }
 

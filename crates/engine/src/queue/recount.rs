@@ -35,6 +35,7 @@ impl QueueModule {
             flows: _,          // recount_flows
             expiry: _,         // recount_expiry
             consumers: _,      // recount_consumers
+            search: _,         // recount_search
             queues: _,         // recount_queue
             queue_defaults: _, // recount_defaults
             idempotency,
@@ -46,6 +47,7 @@ impl QueueModule {
             queue_names: _,   // recount_queue
             queue_numbers: _, // recount_queue
             redrives: _,      // recount_redrives
+            pushes: _,        // recount_pushes
             next_queue: _,    // nothing else tells it
             work: _,          // nothing else tells all of it
             backlog: _,       // of one record
@@ -55,6 +57,7 @@ impl QueueModule {
         } = self;
         self.recount_totals()?;
         self.recount_redrives()?;
+        self.recount_pushes()?;
         self.recount_timers()?;
         self.recount_defaults(core)?;
         self.recount_namespaces(others, core)?;
@@ -67,6 +70,7 @@ impl QueueModule {
         self.recount_flows(core)?;
         self.recount_expiry(core)?;
         self.recount_consumers(core)?;
+        self.recount_search()?;
         self.recount_consequences()?;
         idempotency.recount()
     }
@@ -98,6 +102,16 @@ impl QueueModule {
             redriven.map(|(slot, queue)| (queue.redrive.next_us, slot)).collect();
         if redrives != self.redrives {
             return Err("the redrives at a rate and their times do not agree".into());
+        }
+        Ok(())
+    }
+
+    fn recount_pushes(&self) -> Result<(), String> {
+        let pushing = |queue: &Queue| !queue.deleted && !queue.settings.push_url.is_empty();
+        let queues = self.queues.iter().filter(|(_, queue)| pushing(queue));
+        let pushes: BTreeMap<_, _> = queues.map(|(slot, queue)| (queue.number, slot)).collect();
+        if pushes != self.pushes {
+            return Err("the queues that push and their list do not agree".into());
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::ops::Bound;
 use crate::core::{Core, PAGE_ITEMS_MAX};
 use crate::error::Error;
 use crate::id::{MessageId, NamespaceId, QueueId};
+use crate::push::PushView;
 use crate::query::{
     Changed, Counters, DeliveryDetails, MessageView, Page, Progress, QueueView, Redriving, State,
 };
@@ -108,6 +109,38 @@ impl QueueModule {
             .take(limit.min(PAGE_ITEMS_MAX))
             .map(|(_, &slot)| self.queue_view(slot, core))
             .collect()
+    }
+
+    /// Queues that push, by number, behind `after`; at most `most` are looked at. Tells the last of these
+    /// if there are more.
+    pub(crate) fn pushes(
+        &self,
+        after: Option<QueueId>,
+        most: usize,
+        core: &Core,
+    ) -> (Vec<PushView>, Option<QueueId>) {
+        let from = after.map_or(Bound::Unbounded, |after| Bound::Excluded(after.0));
+        let mut rest = self.pushes.range((from, Bound::Unbounded));
+        let page: Vec<_> = rest.by_ref().take(most).collect();
+        let last = page.last().map(|(number, _)| QueueId(**number)).filter(|_| rest.next().is_some());
+        let view = |(&number, &slot): (&u32, &QueueSlot)| {
+            let queue = self.queues.get(slot);
+            let namespace = core.namespaces.get(queue.namespace);
+            let settings = &queue.settings;
+            (!namespace.deleted).then(|| PushView {
+                namespace: NamespaceId(namespace.number),
+                queue: QueueId(number),
+                name: queue.name.clone(),
+                url: settings.push_url.clone(),
+                secrets: settings.push_secrets.clone(),
+                timeout_ms: settings.push_timeout_ms,
+                concurrency: settings.push_concurrency,
+                rate: settings.push_rate,
+                headers: settings.push_headers.clone(),
+                paused: settings.push_paused || settings.paused,
+            })
+        };
+        (page.into_iter().filter_map(view).collect(), last)
     }
 
     /// Slot of a queue that exists.
@@ -230,7 +263,7 @@ impl QueueModule {
 
     /// The messages of a queue by id: those that are linked, from the one at `at` on, and between them those
     /// that have arrived from elsewhere, from the cursor up to `until`.
-    fn by_id(
+    pub(crate) fn by_id(
         &self,
         queue_slot: QueueSlot,
         mut at: MessageSlot,
@@ -286,7 +319,7 @@ impl QueueModule {
 
     /// The first linked message after a cursor (`NIL`: none), or, when the message of the cursor is gone and
     /// the next one is not found soon, the cursor from which to look on.
-    fn place_of(&self, queue_slot: QueueSlot, cursor: Option<u64>) -> Result<MessageSlot, u64> {
+    pub(crate) fn place_of(&self, queue_slot: QueueSlot, cursor: Option<u64>) -> Result<MessageSlot, u64> {
         let queue = self.queues.get(queue_slot);
         let Some(cursor) = cursor else { return Ok(queue.all.head) };
         let directory = &self.indexes.get(queue.namespace).directory;

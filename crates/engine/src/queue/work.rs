@@ -45,6 +45,7 @@ impl QueueModule {
                 Work::LimitLines(slot) => self.work_on_lines(slot, &mut left, core, out),
                 Work::Deliver(slot) => self.end_deliveries(slot, &mut left, core, out),
                 Work::Consumer(slot) => self.work_on_consumer(slot, &mut left, core, out),
+                Work::Search(slot) => self.work_on_search(slot, &mut left, core),
             };
             if !done {
                 self.work.push_back(work);
@@ -86,6 +87,9 @@ impl QueueModule {
     ) -> bool {
         while *budget > 0 {
             let Some(head) = self.any_message(slot) else {
+                if self.queues.get(slot).search != Slot::NIL {
+                    return false;
+                }
                 let queue = self.queues.remove(slot);
                 let plain =
                     queue.fair.into_iter().flat_map(|fair| fair.plain).filter(|&lane| lane != Slot::NIL);

@@ -11,6 +11,7 @@ use crate::queue::change::check::check_change;
 use crate::queue::check::check_rules;
 use crate::queue::consumer::check::{check_attach, check_credit, check_grace};
 use crate::queue::delivery::check::{check_receive, check_report, check_settle};
+use crate::queue::search::check::check_fill;
 use crate::queue::send::check::{check_group, check_schedule, check_send};
 use crate::rules::{at_most, at_most_of, check_ids, check_items, name_rule, pattern_rule};
 use crate::transaction::check as transaction;
@@ -58,6 +59,7 @@ impl Command<'_> {
             Command::IndexPut { name, pointer, .. } => document::check_index(name, pointer),
             Command::IndexDelete { name, .. } => name_rule("index", name),
             Command::IndexFill(fill) => document::check_fill(fill),
+            Command::SearchFill(fill) => check_fill(fill),
             Command::DocumentCheck(check) => document::check_condition(check),
             Command::UploadBegin(begin) => attachment::check_begin(begin),
             Command::UploadChunk(chunk) => attachment::check_chunk(chunk),

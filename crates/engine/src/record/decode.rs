@@ -22,7 +22,7 @@ pub(crate) enum Kind {
 
 /// Tells how to read a body. A body that no [`crate::Command`] wrote is a bug or damage: [`Error::Internal`],
 /// here and from the functions that read it.
-#[inline]
+#[inline(always)]
 pub(crate) fn kind_of(body: &[u8]) -> Result<Kind, Error> {
     match body.first_chunk::<2>() {
         Some(&head::TICK) => Ok(Kind::Tick),

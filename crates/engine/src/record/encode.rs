@@ -9,14 +9,14 @@ use crate::layout::list_head;
 use crate::lock::record::encode_acquire;
 use crate::queue::record::delivery::{encode_extend, encode_receive, encode_settle};
 use crate::queue::record::send::encode_send;
-use crate::queue::record::{chain, change, consumer as consumers, group, report, schedule};
+use crate::queue::record::{chain, change, consumer as consumers, group, report, schedule, search};
 use crate::record::table::{head, plain_body, plain_commands};
 use crate::transaction::record as transaction;
 
 impl Command<'_> {
     /// Number of blobs of the record: a send one per item and per step with a payload of its own, a settle
     /// and a report one per text, result and checkpoint, a schedule, a document and a chunk one.
-    #[inline]
+    #[inline(always)]
     pub fn blob_count(&self) -> u32 {
         match self {
             Command::Send(send) => {
@@ -41,6 +41,7 @@ impl Command<'_> {
             | Command::Attach(_)
             | Command::LockAcquire(_)
             | Command::IndexFill(_)
+            | Command::SearchFill(_)
             | Command::Detach { .. }
             | Command::Resume { .. }
             | plain_commands!() => 0,
@@ -48,7 +49,7 @@ impl Command<'_> {
     }
 
     /// Writes the record: its body, then its blobs. The command has passed [`Command::check`].
-    #[inline]
+    #[inline(always)]
     pub fn encode(&self, sink: &mut impl RecordSink) {
         match self {
             Command::Tick => sink.body(&head::TICK),
@@ -59,6 +60,7 @@ impl Command<'_> {
             Command::DocumentPut(put) => document::encode_put(head::DOCUMENT_PUT, put, sink),
             Command::UploadChunk(chunk) => attachment::encode_chunk(head::UPLOAD_CHUNK, chunk, sink),
             Command::IndexFill(fill) => index::encode_fill(head::INDEX_FILL, fill, sink),
+            Command::SearchFill(fill) => search::encode_fill(head::SEARCH_FILL, fill, sink),
             Command::Transaction(whole) => transaction::encode(head::TRANSACTION, whole, sink),
             Command::TransactionPrepare(part) => transaction::encode_prepare(head::PREPARE, part, sink),
             Command::TransactionDecide(part) => transaction::encode_decide(head::DECIDE, part, sink),

@@ -59,6 +59,14 @@ pub fn is_two_phase(body: &[u8]) -> bool {
     )
 }
 
+/// Numbers of the deliveries that a record settles, and of its blobs; `None`: the record is another, or this
+/// program cannot apply it.
+pub fn settled(body: &[u8]) -> Option<(usize, usize)> {
+    let Ok(Kind::Settle) = kind_of(body) else { return None };
+    let record = decode::settle(body).ok()?;
+    Some((record.items().count(), record.blobs(0).count()))
+}
+
 /// True if a record decides a transaction over several namespaces, or forgets a decision, and this program
 /// can apply it.
 pub fn changes_decisions(body: &[u8]) -> bool {
@@ -102,8 +110,8 @@ pub fn check_behaviour(behaviour: u32) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::RecordSink;
-    use crate::id::ConsumerId;
+    use crate::command::{RecordSink, SettleItem, Settlement};
+    use crate::id::{ConsumerId, MessageId, Receipt};
     use crate::{Command, Limits};
 
     struct Body(Vec<u8>);
@@ -148,6 +156,19 @@ mod tests {
         assert!([&consensus[..], &[]].iter().all(|other| !sets_limits(other)));
         let mut tick = body(&Command::Tick);
         assert_eq!(check_known(&tick), Ok(()));
+        let receipt = |sequence| {
+            let id = MessageId { namespace: NamespaceId::DEFAULT, sequence };
+            Receipt { id, token: sequence, tag: 0 }
+        };
+        let nack = Settlement::Nack { delay_ms: None };
+        let item = |sequence, settlement, error| {
+            let receipt = receipt(sequence);
+            SettleItem { receipt, settlement, error, result: None, add_cost: 0 }
+        };
+        let items = &[item(1, Settlement::Ack, ""), item(2, nack, "boom")];
+        let settle = body(&Command::Settle { namespace: NamespaceId::DEFAULT, items });
+        assert_eq!(settled(&settle), Some((2, 1)));
+        assert_eq!([settled(&settle[..settle.len() - 1]), settled(&tick), settled(&[])], [None; 3]);
         tick[1] = 250;
         assert!(check_known(&tick).unwrap_err().contains("layout 250, this program reads only layout 1"));
         let (namespace, consumer) = (NamespaceId::DEFAULT, ConsumerId(1));

@@ -18,5 +18,5 @@ pub(crate) mod table;
 
 pub use crate::record::known::{
     changed_namespace, changes_decisions, check_behaviour, check_known, consensus_entry, is_two_phase,
-    sets_limits,
+    sets_limits, settled,
 };

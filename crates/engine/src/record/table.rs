@@ -26,7 +26,7 @@ use crate::queue::record::dead::Ids;
 use crate::queue::record::group::GroupRecord;
 use crate::queue::record::report::ReportRecord;
 use crate::queue::record::schedule::SchedulePutRecord;
-use crate::queue::record::{change, consumer as consumers, group, report, schedule};
+use crate::queue::record::{change, consumer as consumers, group, report, schedule, search};
 use crate::settings::{QueuePatch, Quotas};
 use crate::transaction::record as transaction;
 use crate::transaction::record::{DecideRecord, PrepareRecord, TransactionRecord};
@@ -117,6 +117,7 @@ records! {
         LOCK_ACQUIRE LockAcquire(AcquireRecord<'a>) = 60, 1, lock::decode_acquire;
         DOCUMENT_PUT DocumentPut(PutRecord<'a>) = 66, 2, document::decode_put;
         INDEX_FILL IndexFill(FillRecord<'a>) = 72, 1, index::decode_fill;
+        SEARCH_FILL SearchFill(search::FillRecord<'a>) = 82, 1, search::decode_fill;
         UPLOAD_CHUNK UploadChunk(ChunkRecord<'a>) = 74, 1, attachment::decode_chunk;
         TRANSACTION Transaction(TransactionRecord<'a>) = 68, 2, transaction::decode;
         PREPARE TransactionPrepare(PrepareRecord<'a>) = 78, 1, transaction::decode_prepare;

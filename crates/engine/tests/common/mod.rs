@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use sluice_engine::command::RecordSink;
-use sluice_engine::{BlobRef, Command, Engine, Outcome};
+use sluice_engine::blob::MessageBlob;
+use sluice_engine::command::{FilledMessage, RecordSink, SearchFill};
+use sluice_engine::search::{SearchMessage, SearchTerm, SearchWork};
+use sluice_engine::{BlobRef, Command, Engine, Outcome, error_fingerprint};
 
 /// A small generator of numbers (xorshift64*).
 #[allow(dead_code)] // Not each test draws.
@@ -81,5 +83,32 @@ impl Driver {
             assert!(self.blobs.remove(released).is_some(), "{released:?} was released and not held");
         }
         self.log.push(record);
+    }
+
+    /// Tells terms of messages that were read before, as a node does.
+    #[allow(dead_code)] // Not each test searches.
+    pub(crate) fn fill(&mut self, now_us: u64, work: &SearchWork, messages: &[FilledMessage]) {
+        let SearchWork { namespace, queue, began, from, until, .. } = *work;
+        self.apply(
+            now_us,
+            &Command::SearchFill(SearchFill { namespace, queue, began, from, until, messages }),
+        );
+    }
+
+    /// The terms of messages, as a node reads them.
+    #[allow(dead_code)] // Not each test searches.
+    pub(crate) fn read_terms(&self, work: &SearchWork) -> Vec<FilledMessage> {
+        let filled = |message: &SearchMessage| {
+            let bytes = |blob| self.blobs.get(&blob).cloned().unwrap_or_default();
+            let tagged = message.tags.map(bytes).unwrap_or_default();
+            let tags =
+                MessageBlob::parse(&tagged).into_iter().flat_map(|blob| blob.tags()).map(SearchTerm::of_tag);
+            let error = message.error.map(bytes);
+            let error = error.map(|error| SearchTerm::of_error(error_fingerprint(&error)));
+            let terms: Vec<SearchTerm> = tags.chain(error).collect();
+            let (sequence, source) = (message.id.sequence, message.source);
+            (message.is_dirty || !terms.is_empty()).then_some(FilledMessage { sequence, source, terms })
+        };
+        work.messages.iter().filter_map(filled).collect()
     }
 }

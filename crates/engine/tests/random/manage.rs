@@ -1,8 +1,11 @@
 //! What operators do to queues, limits and namespaces, at random.
 
+use std::sync::Arc;
+
 use sluice_engine::id::MessageId;
 use sluice_engine::limit::{LimitRules, Rate};
 use sluice_engine::outcome::Reply;
+use sluice_engine::push::{PushHeaders, PushSecrets, PushUrl};
 use sluice_engine::query::State;
 use sluice_engine::settings::{
     FairWeights, OnExpire, OrderingRetry, Overflow, Placement, QueuePatch, Quotas,
@@ -94,6 +97,14 @@ impl Run {
                 .then(|| self.numbers.pick(&["", "a", "e", "buried"]).into()),
             closed: self.numbers.one_in(3).then(|| self.numbers.one_in(4)),
             description: self.numbers.one_in(6).then(|| self.numbers.pick(&["", "what it is for"]).into()),
+            push_url: self.numbers.one_in(4).then(|| PushUrl(self.numbers.pick(&["", "https://a/"]).into())),
+            push_secrets: self.numbers.one_in(8).then(|| PushSecrets(Arc::new([[7; 24].into()]))),
+            push_timeout_ms: self.numbers.one_in(8).then_some(100),
+            push_concurrency: self.numbers.one_in(8).then_some(1),
+            push_rate: self.numbers.one_in(8).then(|| self.numbers.below(2) as u32),
+            push_headers: self.numbers.one_in(8).then(PushHeaders::default),
+            push_paused: self.numbers.one_in(8).then(|| self.numbers.one_in(2)),
+            search_index: self.numbers.one_in(3).then(|| self.search_kinds()),
         }
     }
 
@@ -104,7 +115,7 @@ impl Run {
             let rate = Rate {
                 count: 1 + numbers.below(20) as u32,
                 period_ms: 1 + numbers.below(30_000),
-                burst: numbers.pick(&[1, 1, 5]),
+                burst: numbers.pick(&[1, 1, 5, 100]),
             };
             numbers.one_in(3).then_some(rate)
         };

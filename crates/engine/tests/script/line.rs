@@ -4,6 +4,8 @@ use sluice_engine::command::{Deliver, SendItem};
 use sluice_engine::id::EPOCH_SHIFT;
 use sluice_engine::item::{Expires, OnDuplicate, SendOptions, Step, Unique, UniqueUntil};
 use sluice_engine::limit::{Cost, LimitRules, Rate};
+use sluice_engine::push::{PushHeaders, PushSecrets, PushUrl};
+use sluice_engine::search::{SearchKind, SearchKinds};
 use sluice_engine::settings::{
     Backoff, BackoffKind, FairWeights, OnExpire, OrderingRetry, Overflow, Placement, QueuePatch, Quotas,
 };
@@ -200,7 +202,28 @@ pub(super) fn patch(line: &Line<'_>) -> QueuePatch {
         dead_letter_queue: line.get("dead_letter_queue").map(Into::into),
         closed: line.get("closed").map(|value| value == "true"),
         description: line.get("description").map(Into::into),
+        push_url: line.get("push_url").map(|url| PushUrl(url.into())),
+        push_secrets: line.get("push_secrets").map(|list| {
+            PushSecrets(words(list).into_iter().map(|secret| secret.as_bytes().into()).collect())
+        }),
+        push_timeout_ms: line.number("push_timeout_ms").map(|value| value as u32),
+        push_concurrency: line.number("push_concurrency").map(|value| value as u16),
+        push_rate: line.number("push_rate").map(|value| value as u32),
+        push_headers: line.get("push_headers").map(push_headers),
+        push_paused: line.get("push_paused").map(|value| value == "true"),
+        search_index: line.get("search_index").map(search_kinds),
     }
+}
+
+fn search_kinds(list: &str) -> SearchKinds {
+    let kind =
+        |name: &str| SearchKind::ALL.into_iter().find(|kind| kind.name() == name).expect("a kind of terms");
+    SearchKinds::of(words(list).into_iter().map(kind))
+}
+
+fn push_headers(list: &str) -> PushHeaders {
+    let header = |pair: &str| pair.split_once(':').map(|(name, value)| (name.into(), value.into()));
+    PushHeaders::new(words(list).into_iter().filter_map(header).collect())
 }
 
 /// What a limit allows; a rate is `COUNT:PERIOD_MS:BURST`.

@@ -44,6 +44,12 @@ impl Player {
                 let found = engine.queues(namespace, line.get("prefix").unwrap_or(""), after, limit);
                 found.iter().map(|view| format!("{} {}", view.name, print::states(&view.counters))).collect()
             }
+            "pushes" => {
+                let (found, last) =
+                    engine.pushes(line.number("after").map(|number| QueueId(number as u32)), limit);
+                let more = last.map(|queue| format!("more behind queue {}", queue.0));
+                found.iter().map(|view| format!("{view:?}")).chain(more).collect()
+            }
             "namespaces" => engine.namespaces().iter().map(print::namespace).collect(),
             "limits" => {
                 let found = engine.limits_of(namespace, after, limit);
@@ -89,6 +95,7 @@ impl Player {
             "upload" => self.show_upload(line, name),
             "file" => self.show_file(line, name),
             "index" => self.show_index(line, name),
+            "search" => self.show_search(line, name),
             "lock" => self.show_lock(line, name),
             "schedule" => match engine.schedule(self.namespace(line), name) {
                 Some(view) => self.schedule_view(&view),
@@ -134,15 +141,15 @@ impl Player {
         lines
     }
 
-    fn queue(&self, line: &Line<'_>, name: &str) -> Option<QueueId> {
+    pub(super) fn queue(&self, line: &Line<'_>, name: &str) -> Option<QueueId> {
         self.driver.engine.queue_id(self.namespace(line), name)
     }
 }
 
-fn page_items(line: &Line<'_>) -> usize {
+pub(super) fn page_items(line: &Line<'_>) -> usize {
     line.number("limit").unwrap_or(PAGE_ITEMS) as usize
 }
 
-fn state(name: &str) -> State {
+pub(super) fn state(name: &str) -> State {
     State::ALL.into_iter().find(|state| state.name() == name).expect("a state")
 }

@@ -11,7 +11,8 @@
 //! payload as `copies=` says. `first_OPTION=` (`first_expires_at_ms=500`, `first_chain=next`) is for the
 //! first of them alone; `unique=a,-` gives each its own key, `-` none. `step_OPTION=` is for every step of a
 //! chain, `member_OPTION=` for every member of a group, of which the line's own options are the callback's.
-//! Documents are in `documents.rs`, attachments in `attachments.rs`, transactions in `transactions.rs`.
+//! Indexes of messages are in `search.rs`, documents in `documents.rs`, attachments in `attachments.rs`,
+//! transactions in `transactions.rs`.
 //! Grants of locks are called l1, l2, ..., claims that wait w1, w2, ...
 //!
 //! What a command brings about:
@@ -30,6 +31,7 @@ mod look;
 mod manage;
 mod parse;
 mod print;
+mod search;
 mod transactions;
 
 use std::collections::HashMap;

@@ -62,6 +62,7 @@ impl Player {
             ("queue" | "dead" | "defaults" | "limit" | "namespace", _) => self.manage(line),
             ("doc", _) => self.document(line),
             ("index", _) => self.index(line),
+            ("search", ["fill"]) => self.search_fill(line),
             ("upload", _) => self.upload(line),
             ("file", _) => self.file(line),
             ("lock", _) => self.lock(line),

@@ -30,6 +30,7 @@ use crate::queue::record::change::{ChangeRecord, ChangeStep, SetFields};
 use crate::queue::state::changed::{Changed, Entry};
 use crate::queue::state::message::{BlockedBy, Message, Reason};
 use crate::queue::state::{MessageSlot, QueueSlot};
+use crate::search::SearchKind;
 use crate::store::slot::Slot;
 
 /// The action of one record on each of its messages.
@@ -264,6 +265,7 @@ impl QueueModule {
             if let Some(replaced) = self.changed_mut(slot).tags.replace(tags) {
                 core.release_blob(replaced, out);
             }
+            self.change_terms(slot, SearchKind::Tags);
         }
         let due_us = fields.deliver.map(|deliver| self.due_us(deliver, core));
         let message = self.messages.get(slot);

@@ -160,7 +160,10 @@ impl QueueModule {
         } else {
             queue.all.push_back(&mut self.messages, slot);
         }
-        self.messages.get_mut(slot).marks = if arrived { mark::ARRIVED } else { 0 };
+        let message = self.messages.get_mut(slot);
+        message.marks &= mark::UNAPPROVED;
+        message.marks |= if arrived { mark::ARRIVED } else { 0 };
         self.come_back(slot);
+        self.arrive_with_terms(slot);
     }
 }

@@ -1,4 +1,5 @@
-//! Dead letters: redrive and delete, one by one or all.
+//! Dead letters: redrive and delete, one by one or all. One that was held when it died stays in its queue,
+//! and a redrive holds it again: no way leads around whoever has to approve it.
 
 pub(crate) mod forwarding;
 pub(crate) mod redriving;
@@ -12,13 +13,13 @@ use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::record::dead::Ids;
 use crate::queue::state::flow::End;
-use crate::queue::state::message::BlockedBy;
+use crate::queue::state::message::{Reason, mark};
 use crate::queue::state::work::Work;
 use crate::queue::state::{MessageSlot, QueueSlot};
 
 impl QueueModule {
-    /// Without ids: all that are dead at this moment; they turn ready in slices, oldest first. One whose
-    /// unique key another message has by then, or for which there is no room, stays dead.
+    /// Without ids: all that are dead at this moment; they turn ready, or held, in slices, oldest first. One
+    /// whose unique key another message has by then, or for which there is no room, stays dead.
     pub(crate) fn dead_redrive(
         &mut self,
         namespace: NamespaceId,
@@ -125,7 +126,8 @@ impl QueueModule {
         }
     }
 
-    /// Dead to ready: attempts and deliveries count from 0 again, the history stays.
+    /// Dead to ready, or to held if it was held when it died: attempts and deliveries count from 0 again, the
+    /// history stays.
     pub(crate) fn redrive(&mut self, slot: MessageSlot, core: &Core, out: &mut Outcome) {
         let message = self.messages.get_mut(slot);
         message.attempts = 0;
@@ -136,9 +138,16 @@ impl QueueModule {
         self.retake_unique(slot, core);
         self.forget_end(slot);
         self.begin_age(slot, core);
-        self.make_ready(slot, core, out);
+        let message = self.messages.get_mut(slot);
+        if message.is_marked(mark::UNAPPROVED) {
+            message.marks &= !mark::UNAPPROVED;
+            self.make_held(slot, Reason::Hold, core, out);
+            self.claim_ordering(slot);
+        } else {
+            self.make_ready(slot, core, out);
+        }
         // Its parents may have failed meanwhile.
-        if self.messages.get(slot).blocked_by() == Some(BlockedBy::Parents) {
+        if self.flow_of(slot).is_some_and(|flow| self.flows.slots.get(flow).waiting) {
             self.list_judgement(slot, core);
         }
     }

@@ -433,13 +433,17 @@ impl QueueModule {
             self.pass(queue_slot, prev);
         }
         let message = self.messages.get_mut(slot);
-        let marks = std::mem::take(&mut message.marks);
+        let marks = message.marks;
+        message.marks &= mark::UNAPPROVED;
         let queue = self.queues.get_mut(queue_slot);
         if marks & mark::RETURNED != 0 {
             queue.trim.returned.remove(&sequence);
         }
         if marks & mark::ARRIVED != 0 {
             queue.arrived.remove(&sequence);
+        }
+        if marks & (mark::POSTED | mark::DIRTY) != 0 {
+            self.leave_search(queue_slot, slot, sequence, marks);
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::limit::{Cost, Pace};
 use crate::plant::{self, Plant};
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::limit::COSTS_SINCE;
+use crate::queue::limit::{COSTS_SINCE, SPENT_STAYS_SINCE};
 use crate::queue::state::limit_key::{Ahead, PUT_BACK_US};
 use crate::queue::state::message::BlockedBy;
 use crate::queue::state::queue::Queue;
@@ -74,12 +74,17 @@ impl QueueModule {
     #[inline]
     pub(crate) fn key_arrival(&self, key: LimitKeySlot) -> u64 {
         let known = self.queue_limits.keys.slots.get(key);
-        let limit = self.queue_limits.slots.get(known.limit);
-        match limit.pace_per_key {
-            Some(pace) if known.version != limit.version => {
-                pace.take_over(known.arrival_ns, limit.changed_at_us)
-            }
-            _ => known.arrival_ns,
+        self.queue_limits.slots.get(known.limit).arrival_of_key(known.arrival_ns, known.version)
+    }
+
+    /// Lets a key's arrival time be kept as it is under the rules in force.
+    pub(crate) fn follow_rules(&mut self, key: LimitKeySlot, core: &Core) {
+        let known = self.queue_limits.keys.slots.get(key);
+        let version = self.queue_limits.slots.get(known.limit).version;
+        if known.version != version && core.expect_behaviour(SPENT_STAYS_SINCE).is_ok() {
+            let arrival_ns = self.key_arrival(key);
+            let known = self.queue_limits.keys.slots.get_mut(key);
+            (known.arrival_ns, known.version) = (arrival_ns, version);
         }
     }
 
@@ -175,6 +180,10 @@ impl QueueModule {
         }
         if line == Slot::NIL {
             return;
+        }
+        if slot == Slot::NIL && core.expect_behaviour(SPENT_STAYS_SINCE).is_ok() {
+            // It may still belong to a limit that its queue has left.
+            self.freshen_line(line);
         }
         let known = self.queue_limits.lines.slots.get_mut(line);
         known.ready -= 1;

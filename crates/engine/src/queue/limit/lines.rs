@@ -139,6 +139,7 @@ impl QueueModule {
         core: &Core,
         out: &mut Outcome,
     ) -> bool {
+        self.follow_rules(key, core);
         if self.queue_limits.keys.slots.get(key).lines == Slot::NIL {
             self.keep_or_forget_key(key, core);
             return true;

@@ -25,11 +25,18 @@
 //! A line without messages is idle: it stays with its key for a while, so that the next message finds both.
 //! Nobody is told of a key whose lines are all idle, unless its rate remembers deliveries.
 //!
+//! What keys have spent is reckoned anew for other rules when the look through all keys comes to them, or
+//! when they are used before. Until then the limit keeps the rates that were in force meanwhile.
+//!
 //! Lines follow their queue from limit to limit, with what is in flight: at once those that are used, the
 //! others in slices.
 
 /// The behaviour version since which messages and reports have costs.
 pub(crate) const COSTS_SINCE: u16 = 14;
+
+/// The behaviour version since which what was spent stays so under another rate, and a queue that has left
+/// its limit spends nothing there.
+pub(crate) const SPENT_STAYS_SINCE: u16 = 17;
 
 pub(crate) mod gate;
 pub(crate) mod lines;

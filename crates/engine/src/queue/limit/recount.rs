@@ -21,6 +21,9 @@ impl QueueModule {
             agree(&what("in flight"), leased, limit.in_flight)?;
             let keys = self.queue_limits.keys.slots.iter().filter(|(_, key)| key.limit == slot).count();
             agree(&what("keys"), keys as u64, u64::from(limit.keys))?;
+            if limit.cursor == Slot::NIL && !limit.past.is_empty() {
+                return Err(what("it keeps past rates, and no look through its keys runs"));
+            }
             let by_rate = limit.pace.filter(|pace| pace.allowed(limit.arrival_ns, core.now_us) == 0);
             let waits = queues().any(|(_, queue)| queue.ready.occupied != 0);
             if by_rate.is_some() && waits && limit.timer_us == 0 && !limit.touched {

@@ -4,11 +4,11 @@ use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::id::{NamespaceId, QueueId};
-use crate::limit::{LIMIT_QUEUES_MAX, LIMITS_MAX, LimitRules};
+use crate::limit::{LIMIT_CHANGES_MAX, LIMIT_QUEUES_MAX, LIMITS_MAX, LimitRules};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::limit::COSTS_SINCE;
+use crate::queue::limit::{COSTS_SINCE, SPENT_STAYS_SINCE};
 use crate::queue::state::limit::{Limit, Timed};
 use crate::queue::state::namespace_index::NamespaceIndex;
 use crate::queue::state::work::Work;
@@ -18,6 +18,8 @@ use crate::store::slot::Slot;
 
 /// Queues that an error names.
 const NAMED_MAX: usize = 5;
+/// Time after which a change that was refused may be tried again: the keys are looked at meanwhile.
+const RETRY_CHANGE_MS: u64 = 1_000;
 
 /// The limit with this name.
 fn limit_of(index: &NamespaceIndex, name: &str) -> Result<LimitSlot, Error> {
@@ -26,7 +28,8 @@ fn limit_of(index: &NamespaceIndex, name: &str) -> Result<LimitSlot, Error> {
 
 impl QueueModule {
     /// Sets the rules of a limit, which is made if it is missing. Rules that are the same change nothing: a
-    /// look through all keys is not begun anew.
+    /// look through all keys is not begun anew. A change is refused as long as the keys have yet to follow
+    /// [`LIMIT_CHANGES_MAX`] others.
     pub(crate) fn limit_set(
         &mut self,
         namespace: NamespaceId,
@@ -47,18 +50,16 @@ impl QueueModule {
             out.reply = Reply::Limit { created: false };
             return Ok(());
         }
+        if found.is_some_and(|slot| self.queue_limits.slots.get(slot).past.len() >= LIMIT_CHANGES_MAX) {
+            return Err(Error::Overloaded { what: "changes of this limit", retry_after_ms: RETRY_CHANGE_MS });
+        }
         let slot = found.unwrap_or_else(|| {
             let slot = self.queue_limits.slots.insert(Limit::new(namespace_slot, name));
             self.indexes.get_mut(namespace_slot).limits.insert(name.into(), slot);
             slot
         });
-        let limit = self.queue_limits.slots.get_mut(slot);
-        limit.version = limit.version.wrapping_add(1);
-        limit.changed_at_us = core.now_us;
-        limit.set_rules(rules);
-        if let Some(pace) = limit.pace {
-            limit.arrival_ns = pace.take_over(limit.arrival_ns, core.now_us);
-        }
+        let spent_stays = core.expect_behaviour(SPENT_STAYS_SINCE).is_ok();
+        self.queue_limits.slots.get_mut(slot).change_rules(rules, core.now_us, spent_stays);
         self.touch_limit(slot, true);
         if self.queue_limits.slots.get(slot).keys > 0 {
             self.look_at_keys_of(slot, core, out);

@@ -107,7 +107,8 @@ impl QueueModule {
             *budget -= 1;
             let cursor = self.queue_limits.slots.get(slot).cursor;
             if cursor.index() >= self.queue_limits.keys.slots.slots() {
-                self.queue_limits.slots.get_mut(slot).cursor = Slot::NIL;
+                let limit = self.queue_limits.slots.get_mut(slot);
+                (limit.cursor, limit.past) = (Slot::NIL, Vec::new());
                 self.touch_limit(slot, false);
                 return true;
             }

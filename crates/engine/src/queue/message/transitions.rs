@@ -7,10 +7,11 @@ use crate::outcome::Outcome;
 use crate::query::{Attempt, AttemptEnd, Counters, State};
 use crate::queue::QueueModule;
 use crate::queue::state::flow::End;
-use crate::queue::state::message::{BlockedBy, Message, Reason};
+use crate::queue::state::message::{BlockedBy, Message, Reason, UNAPPROVED_STAYS_SINCE, mark};
 use crate::queue::state::options::Options;
 use crate::queue::state::queue::Queue;
 use crate::queue::state::{ExtrasSlot, MessageSlot, QueueSlot};
+use crate::search::SearchKind;
 use crate::store::slot::Slot;
 
 impl QueueModule {
@@ -120,7 +121,8 @@ impl QueueModule {
         }
     }
 
-    /// Any state, or none, to dead, or to ready in the queue that takes the dead letters of its own.
+    /// Any state, or none, to dead, or to ready in the queue that takes the dead letters of its own. One that
+    /// is held stays in its queue: nobody has approved that it is delivered.
     #[inline(never)]
     pub(crate) fn make_dead(
         &mut self,
@@ -129,13 +131,16 @@ impl QueueModule {
         core: &mut Core,
         out: &mut Outcome,
     ) {
+        let unapproved = self.messages.get(slot).state == Some(State::Held)
+            && core.expect_behaviour(UNAPPROVED_STAYS_SINCE).is_ok();
         self.leave(slot);
         self.count_each(slot, |counters| counters.died += 1);
         self.tell_why(slot, EventKind::Died, reason, core, out);
         self.forget_due(slot);
         let failure = self.take_failure(slot, reason, core);
-        if !self.forward(slot, reason, core, out) {
+        if unapproved || !self.forward(slot, reason, core, out) {
             self.enter_dead(slot, reason, core.now_us);
+            self.messages.get_mut(slot).marks |= if unapproved { mark::UNAPPROVED } else { 0 };
             self.give_up(slot, End::Failed, core, out);
         }
         if let Some(failure) = failure {
@@ -510,6 +515,9 @@ impl QueueModule {
         };
         if let Some(forgotten) = self.extras.record(extras, attempt) {
             core.release_blob(forgotten, out);
+        }
+        if error.is_some() {
+            self.change_terms(slot, SearchKind::Errors);
         }
     }
 

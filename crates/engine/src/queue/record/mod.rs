@@ -14,6 +14,7 @@ pub(crate) mod item;
 pub(crate) mod options;
 pub(crate) mod report;
 pub(crate) mod schedule;
+pub(crate) mod search;
 pub(crate) mod send;
 
 use crate::command::RecordSink;

@@ -271,6 +271,12 @@ impl AllExtras {
         })
     }
 
+    /// The latest attempt of a history.
+    pub(crate) fn last_attempt(&self, extras: ExtrasSlot) -> Option<&Attempt> {
+        let tail = if extras == Slot::NIL { Slot::NIL } else { self.slots.get(extras).tail };
+        (tail != Slot::NIL).then(|| &self.entries.get(tail).attempt)
+    }
+
     /// Removes the optional fields of a message; gives the blobs that they refer to to `release`.
     pub(crate) fn remove(&mut self, extras: ExtrasSlot, mut release: impl FnMut(BlobRef)) {
         let &Extras { head, options: slot, .. } = self.slots.get(extras);

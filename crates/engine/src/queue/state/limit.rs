@@ -3,12 +3,36 @@
 use std::collections::BTreeSet;
 
 use crate::core::namespace::NamespaceSlot;
-use crate::limit::{LimitRules, Pace};
+use crate::limit::{LIMIT_CHANGES_MAX, LimitRules, Pace, Rate};
 use crate::queue::state::limit_key::{KeyLines, LimitKeys};
 use crate::queue::state::{LimitKeySlot, LimitSlot, QueueSlot};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{HeadPart, Put, Reader};
+
+/// Bit in the last byte of a limit's layout: past rates follow.
+const HAS_PAST: u8 = 2;
+const _: () = assert!(LIMIT_CHANGES_MAX <= u8::MAX as usize);
+
+/// A rate per key that is not in force any more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PastRate {
+    rate: Option<Rate>,
+    /// When it came into force.
+    since_us: u64,
+}
+
+impl PastRate {
+    /// Reads the past rates of a limit, of which there is one at least.
+    fn read_all(reader: &mut Reader<'_>) -> Option<Vec<PastRate>> {
+        let count = usize::from(reader.u8()?);
+        if !(1..=LIMIT_CHANGES_MAX).contains(&count) {
+            return None;
+        }
+        let one = |_| Some(PastRate { rate: Rate::read(reader)?, since_us: reader.u64()? });
+        (0..count).map(one).collect()
+    }
+}
 
 /// A limit of a namespace, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -21,9 +45,13 @@ pub(crate) struct Limit {
     pub(crate) pace: Option<Pace>,
     /// Pace of the rate per key. Derived.
     pub(crate) pace_per_key: Option<Pace>,
-    /// Counts changes of the rules.
+    /// Counts changes of the rules that its keys have to follow.
     pub(crate) version: u32,
-    pub(crate) changed_at_us: u64,
+    changed_at_us: u64,
+    /// Rates per key before the latest changes, oldest first: at most [`LIMIT_CHANGES_MAX`]. The last was in
+    /// force before this version, the one before it before the version before. They are kept until a look
+    /// through all keys is done.
+    pub(crate) past: Vec<PastRate>,
     /// Leased messages of its queues.
     pub(crate) in_flight: u64,
     /// Theoretical arrival time of the next delivery under the overall rate.
@@ -53,10 +81,53 @@ impl Limit {
         &self.rules
     }
 
-    pub(crate) fn set_rules(&mut self, rules: LimitRules) {
+    fn set_rules(&mut self, rules: LimitRules) {
         self.rules = rules;
         self.pace = rules.rate.map(Pace::from);
         self.pace_per_key = rules.rate_per_key.map(Pace::from);
+    }
+
+    /// Sets other rules from `now_us` on. `spent_stays`: what was spent overall stays so, and what its keys
+    /// have spent when they follow; else the arrival times stay.
+    pub(crate) fn change_rules(&mut self, rules: LimitRules, now_us: u64, spent_stays: bool) {
+        let (pace_before, rate_before) = (self.pace, self.rules.rate_per_key);
+        self.set_rules(rules);
+        if spent_stays {
+            self.arrival_ns = take_over(pace_before, self.pace, self.arrival_ns, now_us);
+            if self.keys > 0 && (rate_before.is_some() || rules.rate_per_key.is_some()) {
+                self.version = self.version.wrapping_add(1);
+                self.past.push(PastRate { rate: rate_before, since_us: self.changed_at_us });
+            }
+        } else {
+            self.version = self.version.wrapping_add(1);
+            self.arrival_ns = self.pace.map_or(self.arrival_ns, |pace| pace.forgive(self.arrival_ns, now_us));
+        }
+        self.changed_at_us = now_us;
+    }
+
+    /// The arrival time under the rate per key in force, for what it was under the rules of a version.
+    #[inline]
+    pub(crate) fn arrival_of_key(&self, arrival_ns: u64, version: u32) -> u64 {
+        if version == self.version { arrival_ns } else { self.arrival_of_past(arrival_ns, version) }
+    }
+
+    #[inline(never)]
+    fn arrival_of_past(&self, mut arrival_ns: u64, version: u32) -> u64 {
+        let changes = self.version.wrapping_sub(version) as usize;
+        let past = self.past.iter().rev().take(changes).rev();
+        let followed = past.len() == changes;
+        let past = past.map(|past| (past.rate.map(Pace::from), past.since_us));
+        let mut rates = past.chain(std::iter::once((self.pace_per_key, self.changed_at_us)));
+        let Some((mut before, since_us)) = rates.next() else { return arrival_ns };
+        if !followed && let Some(pace) = before {
+            // It stems from before what was spent stayed so.
+            arrival_ns = pace.forgive(arrival_ns, since_us);
+        }
+        for (pace, since_us) in rates {
+            arrival_ns = take_over(before, pace, arrival_ns, since_us);
+            before = pace;
+        }
+        arrival_ns
     }
 
     /// True if its queues may begin any message now.
@@ -75,6 +146,14 @@ impl Limit {
     }
 }
 
+/// The arrival time when one pace follows another at `now_us`; without a pace nothing is remembered.
+fn take_over(before: Option<Pace>, pace: Option<Pace>, arrival_ns: u64, now_us: u64) -> u64 {
+    match (before, pace) {
+        (Some(before), Some(pace)) => pace.take_over(before, arrival_ns, now_us),
+        _ => 0,
+    }
+}
+
 impl PlainItem for Limit {
     const BLOCK: usize = 8;
 
@@ -87,6 +166,7 @@ impl PlainItem for Limit {
             pace_per_key: None,
             version: 0,
             changed_at_us: 0,
+            past: Vec::new(),
             in_flight: 0,
             arrival_ns: 0,
             timer_us: 0,
@@ -117,7 +197,15 @@ impl PlainItem for Limit {
         out.u32(self.keys);
         out.bool(self.deleted);
         out.bool(self.touched);
-        out.bool(self.freed);
+        // Before behaviour version 17 there are no past rates, and this is what it was.
+        out.u8(u8::from(self.freed) | if self.past.is_empty() { 0 } else { HAS_PAST });
+        if !self.past.is_empty() {
+            out.u8(self.past.len() as u8);
+        }
+        for PastRate { rate, since_us } in &self.past {
+            Rate::write(*rate, out);
+            out.u64(*since_us);
+        }
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
@@ -133,8 +221,12 @@ impl PlainItem for Limit {
         limit.keys = reader.u32()?;
         limit.deleted = reader.bool()?;
         limit.touched = reader.bool()?;
-        limit.freed = reader.bool()?;
-        Some(limit)
+        let flags = reader.u8()?;
+        limit.freed = flags & 1 != 0;
+        if flags & HAS_PAST != 0 {
+            limit.past = PastRate::read_all(reader)?;
+        }
+        (flags <= 1 | HAS_PAST).then_some(limit)
     }
 }
 

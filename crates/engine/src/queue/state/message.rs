@@ -12,6 +12,10 @@ use crate::wire::{Put, Reader};
 /// Links among all messages of a queue, by id.
 pub(crate) const SIBLINGS: usize = 1;
 
+/// The behaviour version since which messages that are held when they die stay in their queue, and are held
+/// again by a redrive.
+pub(crate) const UNAPPROVED_STAYS_SINCE: u16 = 17;
+
 /// Bits of [`Message::marks`]; a message without any is linked to its siblings, and nothing else has to know
 /// when it leaves.
 pub(crate) mod mark {
@@ -21,6 +25,12 @@ pub(crate) mod mark {
     pub(crate) const PASSED_LAST: u8 = 2;
     /// Listed among those that came back to waiting after the trim had passed them.
     pub(crate) const RETURNED: u8 = 4;
+    /// Dead, and held when it died: a redrive holds it again. Stays when it is moved.
+    pub(crate) const UNAPPROVED: u8 = 8;
+    /// The index of its queue has postings of it.
+    pub(crate) const POSTED: u8 = 16;
+    /// Listed in [`crate::queue::state::search::SearchIndex::dirty`].
+    pub(crate) const DIRTY: u8 = 32;
 }
 
 /// The reason why a message is dead or held.
@@ -220,6 +230,11 @@ impl Message {
     #[inline]
     pub(crate) fn is_marked(&self, mark: u8) -> bool {
         self.marks & mark != 0
+    }
+
+    /// Takes over one of the marks about the index of its queue; 0: none.
+    pub(crate) fn set_posted(&mut self, mark: u8) {
+        self.marks = self.marks & !(mark::POSTED | mark::DIRTY) | mark;
     }
 
     /// True if it waits, for whatever.

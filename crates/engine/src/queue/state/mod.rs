@@ -8,7 +8,7 @@
 //! - Keys: `ordering`, `fair`, `unique`, `limit` and `limit_key`, `sticky`; `sent` for repeats.
 //! - Relations: `flow` parents and children, `chain` steps, `pending` sends, `schedule`, `consumer`.
 //! - What is to be done: `consequence`, `work`, `expiry`.
-//! - `namespace_index`: where all of it is found by name and number.
+//! - `namespace_index`: where all of it is found by name and number; `search`: messages by their terms.
 //!
 //! Slots name what they lead to, so they stand here: a message names its queue, and a queue its messages.
 
@@ -33,6 +33,7 @@ pub(crate) mod queue;
 pub(crate) mod redrive;
 pub(crate) mod results;
 pub(crate) mod schedule;
+pub(crate) mod search;
 pub(crate) mod sent;
 pub(crate) mod sticky;
 pub(crate) mod trim;
@@ -45,6 +46,7 @@ use crate::store::slot::Slot;
 /// Levels of priority.
 pub(crate) const PRIORITIES: usize = PRIORITY_MAX as usize + 1;
 
+pub(crate) type BlockSlot = Slot<search::Block>;
 pub(crate) type ChainSlot = Slot<chain::Chain>;
 pub(crate) type ChangedSlot = Slot<changed::Changed>;
 pub(crate) type ConsumerSlot = Slot<consumer::Consumer>;
@@ -68,5 +70,6 @@ pub(crate) type PendingSlot = Slot<pending::PendingSend>;
 pub(crate) type QueueSlot = Slot<queue::Queue>;
 pub(crate) type ResultsSlot = Slot<results::Results>;
 pub(crate) type ScheduleSlot = Slot<schedule::Schedule>;
+pub(crate) type SearchSlot = Slot<search::SearchIndex>;
 pub(crate) type StickySlot = Slot<sticky::StickyKey>;
 pub(crate) type UniqueSlot = Slot<unique::UniqueKey>;

@@ -9,7 +9,9 @@ use crate::queue::state::fair::Fair;
 use crate::queue::state::message::{BlockedBy, Message, SIBLINGS};
 use crate::queue::state::redrive::Redrive;
 use crate::queue::state::trim::Trim;
-use crate::queue::state::{ConsumerSlot, LimitSlot, LineSlot, MessageSlot, PRIORITIES, QueueSlot};
+use crate::queue::state::{
+    ConsumerSlot, LimitSlot, LineSlot, MessageSlot, PRIORITIES, QueueSlot, SearchSlot,
+};
 use crate::settings::{QueuePatch, QueueSettings};
 use crate::store::NIL;
 use crate::store::list::{List, PLACE};
@@ -94,6 +96,8 @@ pub(crate) struct Queue {
     pub(crate) consumers: BTreeSet<(ConsumerSlot, u8)>,
     /// Turns of those consumers that have credit, in order. Derived.
     pub(crate) turns: BTreeSet<Turn>,
+    /// The index of its messages; `NIL`: it has none. Derived.
+    pub(crate) search: SearchSlot,
     /// True if giving its messages to consumers goes on as sliced work.
     pub(crate) delivering: bool,
     /// True if sliced work on it is listed.
@@ -135,6 +139,7 @@ impl Queue {
             trim: Trim::default(),
             consumers: BTreeSet::new(),
             turns: BTreeSet::new(),
+            search: Slot::NIL,
             delivering: false,
             working: false,
             deleted: false,

@@ -1,9 +1,7 @@
 //! State of a redrive at a rate.
 
+use crate::pace::{next_due_us, portion};
 use crate::wire::{Put, Reader};
-
-/// Slices per second of a fast redrive; a slow one gives one message at a time.
-const SLICES_PER_SECOND: u32 = 100;
 
 /// The state of a queue's redrive at a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -26,14 +24,12 @@ impl Redrive {
 
     /// Messages of one slice.
     pub(crate) fn slice(&self) -> u32 {
-        (self.per_second / SLICES_PER_SECOND).max(1)
+        portion(self.per_second)
     }
 
-    /// A slice has given so many. One that came late is not made up for: that would be a burst.
+    /// A slice has given so many.
     pub(crate) fn step(&mut self, given: u32, now_us: u64) {
-        let pause_us = (u64::from(given) * 1_000_000).div_ceil(u64::from(self.per_second.max(1)));
-        let next_us = self.next_us + pause_us;
-        self.next_us = if next_us > now_us { next_us } else { now_us + pause_us };
+        self.next_us = next_due_us(self.next_us, now_us, given, self.per_second);
     }
 
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
@@ -50,34 +46,5 @@ impl Redrive {
             left: reader.u64()?,
             next_us: reader.u64()?,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slices_keep_the_rate() {
-        for per_second in [1, 7, 99, 100, 1_234, 100_000] {
-            let mut redrive = Redrive { per_second, ..Redrive::default() };
-            let mut given = 0;
-            while redrive.next_us < 10_000_000 {
-                given += redrive.slice();
-                redrive.step(redrive.slice(), redrive.next_us);
-            }
-            let slack = redrive.slice() + per_second / 100;
-            assert!(
-                given <= per_second * 10 + slack && given + slack >= per_second * 10,
-                "{per_second}: {given}"
-            );
-        }
-    }
-
-    #[test]
-    fn what_comes_late_is_no_burst() {
-        let mut redrive = Redrive { per_second: 10, ..Redrive::default() };
-        redrive.step(1, 5_000_000);
-        assert_eq!(redrive.next_us, 5_100_000);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::core::namespace::NamespaceSlot;
-use crate::queue::state::{ConsumerSlot, LimitSlot, QueueSlot};
+use crate::queue::state::{ConsumerSlot, LimitSlot, QueueSlot, SearchSlot};
 use crate::store::slot::Slot;
 use crate::wire::{HeadPart, Put, Reader};
 
@@ -20,6 +20,8 @@ pub(crate) enum Work {
     Deliver(QueueSlot),
     /// Deliveries to a consumer that has credit again, or returns of one that was detached.
     Consumer(ConsumerSlot),
+    /// An index of messages, which is cleared.
+    Search(SearchSlot),
 }
 
 /// In order.
@@ -34,6 +36,7 @@ impl HeadPart for VecDeque<Work> {
                 Work::LimitLines(slot) => (5, slot.index()),
                 Work::Deliver(slot) => (17, slot.index()),
                 Work::Consumer(slot) => (18, slot.index()),
+                Work::Search(slot) => (19, slot.index()),
             };
             out.u8(kind);
             out.u32(slot);
@@ -52,6 +55,7 @@ impl HeadPart for VecDeque<Work> {
                 5 => Work::LimitLines(Slot::new(slot)),
                 17 => Work::Deliver(Slot::new(slot)),
                 18 => Work::Consumer(Slot::new(slot)),
+                19 => Work::Search(Slot::new(slot)),
                 _ => return None,
             });
         }

@@ -28,6 +28,7 @@ use crate::queue::record::send::{ItemOptions, SendRecord};
 use crate::queue::state::flow::End;
 use crate::queue::state::message::BlockedBy;
 use crate::queue::state::{MessageSlot, QueueSlot, UniqueSlot};
+use crate::search::SearchKind;
 use crate::store::slot::Slot;
 
 /// The message that has a unique key.
@@ -234,6 +235,7 @@ impl QueueModule {
             *bytes = *bytes + u64::from(blob.len) - u64::from(old.len);
         }
         core.release_blob(old, out);
+        self.change_terms(slot, SearchKind::Tags);
     }
 
     /// The delay of a message that waits begins anew. One that could be ready now and shall be keeps its
