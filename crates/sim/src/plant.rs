@@ -86,6 +86,8 @@ plants! {
     ExceedLimit = "exceed_limit" in engine as ExceedLimit,
     /// A cost that the holder of a delivery reports is not counted.
     ForgetCost = "forget_cost" in engine as ForgetCost,
+    /// Under another rate the time that makes up for what was spent stays, and not what was spent.
+    SpendTime = "spend_time" in engine as SpendTime,
     /// A consumer holds one message more than its credit.
     ExceedCredit = "exceed_credit" in engine as ExceedCredit,
     /// A message that waits for all of its parents becomes ready when one of them is done.
@@ -116,6 +118,8 @@ plants! {
     FillChangedDocument = "fill_changed_document" in engine as FillChangedDocument,
     /// A document whose terms an index was not told is not found by it.
     ForgetUnknownTerms = "forget_unknown_terms" in engine as ForgetUnknownTerms,
+    /// A message that has changed keeps the terms that an index was told before.
+    ForgetChangedTerms = "forget_changed_terms" in engine as ForgetChangedTerms,
     /// A repeat of a write is another write.
     ForgetWriteRequest = "forget_write_request" in engine as ForgetWriteRequest,
     /// A chunk of an attachment that is gone is not let go of.

@@ -8,7 +8,7 @@ const SEEDS_MAX: u64 = 1_000;
 /// Seeds that are run without a bug; CI runs more of them, by the binary.
 const SEEDS_CLEAN: u64 = 200;
 /// Seeds that once found a fault of the engine or of the model.
-const SEEDS_ONCE_FAILED: [u64; 24] = [
+const SEEDS_ONCE_FAILED: [u64; 29] = [
     2526,
     700356,
     2001882,
@@ -33,6 +33,11 @@ const SEEDS_ONCE_FAILED: [u64; 24] = [
     1795787508000652,
     1795788483001392,
     1575,
+    20261128008334,
+    20261128016252,
+    93257478315271,
+    93257478315305,
+    263530661932908,
 ];
 
 fn finds(plant: Plant) {
@@ -77,6 +82,7 @@ are_found! {
     pass_ordering_key: PassOrderingKey,
     exceed_limit: ExceedLimit,
     forget_cost: ForgetCost,
+    spend_time: SpendTime,
     exceed_credit: ExceedCredit,
     first_parent_is_enough: FirstParentIsEnough,
     pass_lock_line: PassLockLine,
@@ -92,6 +98,7 @@ are_found! {
     forget_ends: ForgetEnds,
     fill_changed_document: FillChangedDocument,
     forget_unknown_terms: ForgetUnknownTerms,
+    forget_changed_terms: ForgetChangedTerms,
     forget_write_request: ForgetWriteRequest,
     leak_attachment_chunk: LeakAttachmentChunk,
     commit_incomplete_upload: CommitIncompleteUpload,

@@ -91,10 +91,15 @@ impl Demands {
                 && demand.follows.0.namespace == id.namespace
                 && correlation_id.as_ref().is_none_or(|shown| *shown == demand.correlation_id)
         };
-        // If more has happened to the message since, its chain may be gone: then take the first demand that
-        // fits.
+        // If more has happened to the message since, its chain may be gone: then, if none has its chain, take
+        // the first demand that fits otherwise.
         let more = record.outcome.events.iter().filter(|event| event.id == Some(id)).count() > 1;
-        let at = self.demands.iter().position(|demand| to_queue(demand) && (more || meets(demand)));
+        // A reply may look like the last step of the chain, and be refused where the step was sent.
+        let step =
+            self.demands.iter().position(|demand| demand.required && to_queue(demand) && meets(demand));
+        let any = || self.demands.iter().position(|demand| to_queue(demand) && meets(demand));
+        let exact = step.or_else(any);
+        let at = exact.or_else(|| self.demands.iter().position(|demand| more && to_queue(demand)));
         at.map(|at| self.demands.remove(at))
     }
 }

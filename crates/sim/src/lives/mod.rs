@@ -16,7 +16,8 @@
 //! - holders of a lock may hold it together, lines are served in order, and tokens only grow;
 //! - a document is written under its condition alone, and what is read is what was written last;
 //! - an attachment has the bytes of its upload, and they are let go of when nobody can read them;
-//! - an index that is built finds what a look at each document would find;
+//! - an index that is built finds what a look at each document would find, and one of messages what a look
+//!   at each of them would;
 //! - what comes of a transaction is what would come of its operations one by one, or nothing;
 //! - counters equal the events, and listings show the messages that have not ended.
 //!
@@ -32,6 +33,7 @@ mod indexes;
 mod life;
 mod locks;
 mod order;
+mod search;
 #[cfg(test)]
 mod tests;
 mod transactions;
@@ -153,6 +155,7 @@ impl Lives {
 
     fn are_as_told(&mut self, record: &Record<'_>) -> Checked {
         self.documents.are_as_written(record)?;
+        search::are_searched(record)?;
         self.attachments.are_as_told(record)
     }
 

@@ -4,6 +4,7 @@ use sluice_engine::blob::BlobHead;
 use sluice_engine::command::{Command, DocumentPut};
 use sluice_engine::id::BlobRef;
 
+use super::budgets::compare_budgets;
 use super::{Apply, Checked, Line, MessagePlace, ensure};
 
 impl Apply<'_> {
@@ -49,12 +50,17 @@ impl Apply<'_> {
             | Command::IndexPut { .. }
             | Command::IndexDelete { .. }
             | Command::IndexFill(_)
+            | Command::SearchFill(_)
             | Command::DocumentCheck(_) => {}
             Command::DocumentPut(put) => self.document_put(put),
             Command::Transaction(transaction) => self.transaction(transaction)?,
             _ => self.administer(command)?,
         }
-        self.follow_consequences(matches!(command, Command::Tick))
+        self.follow_consequences(matches!(command, Command::Tick))?;
+        if matches!(command, Command::LimitSet { .. }) {
+            compare_budgets(self.world, self.engine)?;
+        }
+        Ok(())
     }
 
     /// Takes over the consequences of a record, in their order.

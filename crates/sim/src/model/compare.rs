@@ -5,6 +5,7 @@ use sluice_engine::id::{MessageId, QueueId};
 use sluice_engine::limits::HISTORY_ATTEMPTS_MAX;
 use sluice_engine::query::{MessageView, State};
 
+use super::budgets::compare_budgets;
 use super::consumers::compare_consumers;
 use super::queues::compare_defaults;
 use super::schedules::compare_schedules;
@@ -33,6 +34,7 @@ impl Model {
         compare_schedules(world, engine)?;
         compare_defaults(world, engine)?;
         compare_consumers(world, engine)?;
+        compare_budgets(world, engine)?;
         engine.recount().map_err(|difference| format!("counters are not what a recount gives: {difference}"))
     }
 }

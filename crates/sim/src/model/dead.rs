@@ -82,8 +82,7 @@ impl Apply<'_> {
         let (stay, given): (BTreeSet<_>, BTreeSet<_>) = dead.into_iter().partition(is_dead);
         for id in given {
             self.may_redrive(id)?;
-            self.redrive(id);
-            self.put(id, MessagePlace::Ready { line });
+            self.redrive_into(id, line);
         }
         Ok(stay)
     }

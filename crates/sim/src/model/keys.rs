@@ -4,21 +4,17 @@
 //! messages as ready. At each delivery it checks by counting that the message's keys and limits allowed it.
 //! At the end of a run everything must have been delivered, so blocked messages are let through in the end.
 
-use std::collections::BTreeMap;
-
 use sluice_engine::command::Command;
 use sluice_engine::id::{MessageId, NamespaceId, QueueId};
 use sluice_engine::item::SendOptions;
-use sluice_engine::limit::{Cost, LimitRules, Rate};
+use sluice_engine::limit::{Cost, LimitRules};
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::State;
 use sluice_engine::settings::{OrderingRetry, QueuePatch};
 
+use super::budgets::Limited;
 use super::{Apply, Checked, ensure};
 use super::{Message, MessagePlace, ModelState, Queue};
-
-/// Number of costs under a rate that are kept for the check.
-const SPENT_MAX: usize = 2_000;
 
 /// Keys of one message, and its cost; empty: none.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -83,21 +79,6 @@ impl Turn {
     }
 }
 
-/// A limit, and what was spent under its present rates.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) struct Limited {
-    rules: LimitRules,
-    spent: Vec<Spent>,
-    spent_by_key: BTreeMap<Vec<u8>, Vec<Spent>>,
-}
-
-/// Cost of a delivery, or one that its holder has reported.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Spent {
-    at_us: u64,
-    cost: u32,
-}
-
 impl ModelState {
     /// True when only priorities and the order of becoming ready decide in a queue.
     pub(super) fn is_plain(&self, queue: QueueId) -> bool {
@@ -137,9 +118,14 @@ impl Apply<'_> {
             return self.fails("namespace_not_found");
         }
         self.succeeds()?;
-        let limited = Limited { rules, spent: Vec::new(), spent_by_key: BTreeMap::new() };
-        let before = self.world.queue_limits.insert((namespace, name.to_owned()), limited);
-        let expected = Reply::Limit { created: before.is_none() };
+        let known = self.world.queue_limits.get_mut(&(namespace, name.to_owned()));
+        let expected = Reply::Limit { created: known.is_none() };
+        match known {
+            Some(limited) => limited.follow(rules, self.now_us),
+            None => {
+                self.world.queue_limits.insert((namespace, name.to_owned()), Limited::new(rules));
+            }
+        }
         ensure!(self.outcome.reply == expected, "got {:?}, not {expected:?}", self.outcome.reply);
         Ok(())
     }
@@ -199,71 +185,4 @@ impl Apply<'_> {
             message.turn.ends();
         }
     }
-
-    /// Checks that the limit of its queue allows a message that is being delivered.
-    pub(super) fn keeps_limit(&mut self, id: MessageId) -> Checked {
-        let message = &self.world.messages[&id];
-        let queue = &self.world.queues[&message.queue];
-        let named = (queue.namespace, queue.settings.limit.to_string());
-        let Keys { limit: key, cost, .. } = message.keys.clone();
-        let follows = |id: &QueueId| {
-            let other = &self.world.queues[id];
-            other.namespace == named.0 && *other.settings.limit == *named.1
-        };
-        let leased = |message: &&Message| {
-            matches!(message.place, MessagePlace::Leased { .. }) && follows(&message.queue)
-        };
-        let in_flight = self.world.messages.values().filter(leased).count();
-        let of_key =
-            self.world.messages.values().filter(leased).filter(|other| other.keys.limit == key).count();
-        let spent = Spent { at_us: self.now_us, cost: cost.0 };
-        let Some(limited) = self.world.queue_limits.get_mut(&named) else { return Ok(()) };
-        let rules = limited.rules;
-        let over = |most: Option<u32>, count: usize| most.is_some_and(|most| count >= most as usize);
-        ensure!(!over(rules.in_flight, in_flight), "message {id} is one too many in flight: {in_flight} are");
-        keeps_rate(rules.rate, &mut limited.spent, spent)?;
-        if key.is_empty() {
-            return Ok(());
-        }
-        ensure!(
-            !over(rules.in_flight_per_key, of_key),
-            "message {id} is one too many in flight of its limit key: {of_key} are"
-        );
-        keeps_rate(rules.rate_per_key, limited.spent_by_key.entry(key).or_default(), spent)
-    }
-
-    /// Counts what the holder of a message reports of its cost.
-    pub(super) fn add_cost(&mut self, id: MessageId, cost: u32) {
-        let Some(message) = self.world.messages.get(&id).filter(|_| cost > 0) else { return };
-        let queue = &self.world.queues[&message.queue];
-        let named = (queue.namespace, queue.settings.limit.to_string());
-        let Some(limited) = self.world.queue_limits.get_mut(&named) else { return };
-        let spent = Spent { at_us: self.now_us, cost };
-        limited.spent.push(spent);
-        let key = &message.keys.limit;
-        if !key.is_empty() {
-            limited.spent_by_key.entry(key.clone()).or_default().push(spent);
-        }
-    }
-}
-
-/// Checks that something was left for a delivery: whatever was spent in any span of time before it is less
-/// than the burst and what the rate adds in it. Its own cost may go beyond that.
-fn keeps_rate(rate: Option<Rate>, spent: &mut Vec<Spent>, now: Spent) -> Checked {
-    let Some(rate) = rate else { return Ok(()) };
-    spent.drain(..spent.len().saturating_sub(SPENT_MAX));
-    let mut total = 0;
-    for earlier in spent.iter().rev() {
-        total += u128::from(earlier.cost);
-        let added = u128::from(now.at_us - earlier.at_us) * u128::from(rate.count)
-            / u128::from(rate.period_ms * 1_000);
-        let allowed = u128::from(rate.burst) + added;
-        ensure!(
-            total < allowed,
-            "a delivery after {total} spent since {}, {allowed} allowed by {rate:?}",
-            earlier.at_us
-        );
-    }
-    spent.push(now);
-    Ok(())
 }

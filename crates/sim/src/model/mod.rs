@@ -10,6 +10,7 @@
 
 mod admin;
 mod apply;
+mod budgets;
 mod change;
 mod compare;
 mod consumers;
@@ -47,12 +48,13 @@ use sluice_engine::query::{AttemptEnd, Counters};
 use sluice_engine::settings::{Backoff, QueuePatch, QueueSettings, Quotas};
 use sluice_node::Duplicates;
 
+use budgets::Limited;
 use change::Changes;
 use consumers::Consumer;
 use expiry::End;
 use fair::{FairLane, LaneKey};
 use flows::Flow;
-use keys::{Keys, Limited, Turn};
+use keys::{Keys, Turn};
 use placement::Turns;
 use queues::{Origin, Redrive};
 use results::{HolderReport, ResultOptions};
@@ -229,6 +231,8 @@ struct Message {
     origin: Option<Origin>,
     /// Position among the dead letters, in the order of dying.
     died: Line,
+    /// Held when it died.
+    unapproved: bool,
     flow: Flow,
     end: End,
     unique: Option<Unique>,

@@ -5,7 +5,7 @@ use sluice_engine::id::{MessageId, QueueId};
 use sluice_engine::query::Counters;
 
 use super::Apply;
-use super::{Message, MessagePlace};
+use super::{Line, Message, MessagePlace};
 
 impl Apply<'_> {
     /// Adds a new message.
@@ -32,7 +32,7 @@ impl Apply<'_> {
         self.ends.push(id);
     }
 
-    /// Makes a dead letter ready again.
+    /// Makes a dead letter ready again, or held if it was when it died.
     pub(super) fn redrive(&mut self, id: MessageId) {
         self.total(id, |totals| totals.redriven += 1);
         if let Some(message) = self.world.messages.get_mut(&id) {
@@ -43,7 +43,17 @@ impl Apply<'_> {
         self.forget_end(id);
         self.begin_age(id);
         self.take_key(id, false);
-        self.make_ready(id);
+        let unapproved =
+            self.world.messages.get_mut(&id).is_some_and(|it| std::mem::take(&mut it.unapproved));
+        if unapproved { self.hold(id, "hold") } else { self.make_ready(id) }
+    }
+
+    /// The same in slices, whose messages have one place in line unless they are held.
+    pub(super) fn redrive_into(&mut self, id: MessageId, line: Line) {
+        self.redrive(id);
+        if !matches!(self.world.messages[&id].place, MessagePlace::Held { .. }) {
+            self.put(id, MessagePlace::Ready { line });
+        }
     }
 
     /// Moves a message to another queue; the caller gives it a place there.
@@ -83,13 +93,16 @@ impl Apply<'_> {
         self.total(id, |totals| totals.died += 1);
         self.end_in_flows(id, false);
         self.fail(id, reason);
-        if self.forward(id, reason) {
+        let unapproved =
+            self.world.messages.get(&id).is_some_and(|it| matches!(it.place, MessagePlace::Held { .. }));
+        if !unapproved && self.forward(id, reason) {
             return;
         }
         let line = self.next_line();
         self.put(id, MessagePlace::Dead { reason });
         if let Some(message) = self.world.messages.get_mut(&id) {
             message.died = line;
+            message.unapproved = unapproved;
             message.turn.ends();
         }
     }

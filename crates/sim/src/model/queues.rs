@@ -9,8 +9,8 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::{QueueView, Redriving, State};
 use sluice_engine::settings::{QueuePatch, QueueSettings};
 
+use super::ModelState;
 use super::{Apply, Checked, ensure};
-use super::{MessagePlace, ModelState};
 
 /// Patterns in one read of the engine: enough for all.
 const PATTERNS_MAX: usize = 1_000;
@@ -114,6 +114,9 @@ pub(super) fn change(settings: &mut QueueSettings, patch: &QueuePatch) {
         paused,
         closed,
         dead_letter_queue,
+        push_url,
+        push_paused,
+        search_index,
     );
 }
 
@@ -224,8 +227,7 @@ impl Apply<'_> {
                 line = self.late_line();
             }
             before = Some(died);
-            self.redrive(id);
-            self.put(id, MessagePlace::Ready { line });
+            self.redrive_into(id, line);
         }
         Ok(())
     }

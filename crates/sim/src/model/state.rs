@@ -49,6 +49,7 @@ impl Message {
             turn: Turn::default(),
             origin: None,
             died: Line::default(),
+            unapproved: false,
             flow: Flow::default(),
             end: End::default(),
             unique: None,

@@ -10,7 +10,7 @@ use sluice_engine::query::Counters;
 use sluice_engine::settings::QueuePatch;
 use sluice_engine::{BEHAVIOUR_VERSION, Engine, Outcome};
 use sluice_journal::{Batch, Records};
-use sluice_node::shard::request::write_record;
+use sluice_record::write_record;
 
 use super::Model;
 use crate::workload::Seen;

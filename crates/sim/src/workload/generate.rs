@@ -31,6 +31,7 @@ impl Generator {
     /// indexes and attachments.
     pub fn new(shard: u32, mixes: bool, mut rng: Rng, others: [Rng; 5]) -> Generator {
         let [of_locks, of_documents, of_transactions, of_indexes, of_attachments] = others;
+        let mut of_searches = of_indexes.clone().fork();
         let payload_bytes_max = *rng.pick(&[16, 64, 400, 3_000]);
         let fair_only = rng.chance(1, 3);
         let relates = !fair_only && rng.chance(1, 2);
@@ -56,6 +57,7 @@ impl Generator {
             attachments: Some(of_attachments)
                 .and_then(|mut rng| (mixes && rng.chance(2, 3)).then(|| AttachmentsKnown::new(rng))),
             transactions: Some(of_transactions).and_then(|mut rng| rng.chance(1, 2).then_some(rng)),
+            searches: of_searches.chance(1, 2).then_some(of_searches),
         }
     }
 
@@ -93,7 +95,7 @@ impl Generator {
         if let Some(op) = self.transaction(seen) {
             return op;
         }
-        if let Some(op) = self.index(seen) {
+        if let Some(op) = self.index(seen).or_else(|| self.search(seen)) {
             return op;
         }
         let settle = 2 + self.held.len().min(30) as u64;

@@ -65,15 +65,11 @@ impl Generator {
             0 => Op::Limit(LimitOp::Delete { namespace, limit }),
             1..=2 => {
                 let count = |rng: &mut Rng| rng.chance(1, 2).then(|| rng.between(1, 4) as u32);
-                let rate = |rng: &mut Rng| {
-                    let (count, burst) = (rng.between(20, 200) as u32, rng.between(1, 5) as u32);
-                    rng.chance(1, 3).then_some(Rate { count, period_ms: 1_000, burst })
-                };
                 let rules = LimitRules {
                     in_flight: count(rng),
                     in_flight_per_key: count(rng),
-                    rate: rate(rng),
-                    rate_per_key: rate(rng),
+                    rate: a_rate(rng),
+                    rate_per_key: a_rate(rng),
                 };
                 Op::Limit(LimitOp::Set { namespace, limit, rules })
             }
@@ -90,4 +86,13 @@ impl Generator {
             }
         }
     }
+}
+
+/// Draws a rate, or none: slow enough that what was spent is there when it changes, and with bursts below and
+/// above what deliveries and reports cost.
+fn a_rate(rng: &mut Rng) -> Option<Rate> {
+    let (count, period_ms) = (rng.between(20, 200) as u32, *rng.pick(&[1_000, 1_000, 4_000, 20_000]));
+    let (least, most) = if rng.chance(1, 2) { (1, 5) } else { (20, 200) };
+    let burst = rng.between(least, most) as u32;
+    rng.chance(1, 2).then_some(Rate { count, period_ms, burst })
 }

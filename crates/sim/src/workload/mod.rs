@@ -21,6 +21,7 @@ mod op;
 mod queues;
 mod results;
 mod schedules;
+mod search;
 mod seen;
 mod times;
 mod transactions;
@@ -52,6 +53,7 @@ pub use locks::LockOp;
 pub use names::QUEUES;
 pub use queues::QueueOp;
 pub use schedules::ScheduleOp;
+pub use search::{SearchOp, TERMS_FOUND, term, value_of};
 pub use seen::Seen;
 pub use times::{Missed, Times};
 pub use transactions::TransactionOp;
@@ -185,6 +187,7 @@ pub enum Op {
     Document(DocumentOp),
     Attachment(AttachmentOp),
     Index(IndexOp),
+    Search(SearchOp),
     Transaction(TransactionOp),
     TwoPhase(TwoPhaseOp),
 }
@@ -265,4 +268,6 @@ pub struct Generator {
     attachments: Option<AttachmentsKnown>,
     /// The draws about transactions; `None`: clients use none in this run.
     transactions: Option<Rng>,
+    /// The draws about indexes of messages; `None`: queues have none in this run.
+    searches: Option<Rng>,
 }

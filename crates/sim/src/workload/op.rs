@@ -52,6 +52,7 @@ impl Op {
             Op::Document(op) => Some(op),
             Op::Attachment(op) => Some(op),
             Op::Index(op) => Some(op),
+            Op::Search(op) => Some(op),
             Op::Transaction(op) => Some(op),
             Op::TwoPhase(op) => Some(op),
             _ => None,
@@ -157,6 +158,7 @@ impl Op {
             | Op::Document(_)
             | Op::Attachment(_)
             | Op::Index(_)
+            | Op::Search(_)
             | Op::Transaction(_)
             | Op::TwoPhase(_) => self.with_feature(f),
         }

@@ -2,6 +2,7 @@
 
 use sluice_engine::command::Command;
 use sluice_engine::id::NamespaceId;
+use sluice_engine::push::PushUrl;
 use sluice_engine::settings::QueuePatch;
 
 use super::Generator;
@@ -16,7 +17,7 @@ const PATTERNS: [&str; 5] = ["*", "al*", "*ta", "*a*", "gamma"];
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs)] // The fields are those of the command of the same name.
 pub enum QueueOp {
-    DefaultsSet { namespace: NamespaceId, pattern: String, patch: QueuePatch },
+    DefaultsSet { namespace: NamespaceId, pattern: String, patch: Box<QueuePatch> },
     DefaultsDelete { namespace: NamespaceId, pattern: String },
     RedriveRate { namespace: NamespaceId, queue: String, per_second: u32 },
 }
@@ -25,7 +26,7 @@ impl Lend for QueueOp {
     fn lend(&self, f: &mut dyn FnMut(&Command<'_>)) {
         match self {
             QueueOp::DefaultsSet { namespace, pattern, patch } => {
-                f(&Command::DefaultsSet { namespace: *namespace, pattern, patch: patch.clone() });
+                f(&Command::DefaultsSet { namespace: *namespace, pattern, patch: (**patch).clone() });
             }
             QueueOp::DefaultsDelete { namespace, pattern } => {
                 f(&Command::DefaultsDelete { namespace: *namespace, pattern });
@@ -42,7 +43,7 @@ impl Lend for QueueOp {
 }
 
 impl Generator {
-    /// Draws a change of a queue: pausing, closing, or its dead-letter queue.
+    /// Draws a change of a queue: pausing, closing with its endpoint, or its dead-letter queue.
     pub(super) fn rule_queue(&mut self, seen: &Seen<'_>) -> Op {
         let namespace = self.a_namespace(seen);
         let mut patch = self.rules();
@@ -54,7 +55,13 @@ impl Generator {
         let mut patch = QueuePatch::default();
         match self.rng.below(4) {
             0 => patch.paused = Some(self.rng.chance(1, 3)),
-            1 => patch.closed = Some(self.rng.chance(1, 4)),
+            1 => {
+                let closed = self.rng.chance(1, 4);
+                patch.closed = Some(closed);
+                // Nobody pushes here: its messages are received as ever.
+                patch.push_url = Some(PushUrl(if closed { "https://endpoint.test/" } else { "" }.into()));
+                patch.push_paused = Some(closed);
+            }
             // Such runs have no dead-letter queues: see [`Generator::bounded`].
             _ if self.bounded && !self.mixes => patch.paused = Some(false),
             _ => {
@@ -76,7 +83,7 @@ impl Generator {
         if !self.fair_only && self.rng.chance(1, 3) {
             patch.limit = Some("narrow".into());
         }
-        Op::Queue(QueueOp::DefaultsSet { namespace, pattern, patch })
+        Op::Queue(QueueOp::DefaultsSet { namespace, pattern, patch: Box::new(patch) })
     }
 
     /// Draws a redrive at a rate.

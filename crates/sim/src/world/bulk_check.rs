@@ -1,7 +1,7 @@
 //! Checks of a bulk that do not depend on the engine's rules. Each look of the bulk also takes a snapshot of
 //! the whole queue, which shows the messages that match its filter and those that it must not pass over.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use sluice_engine::Engine;
@@ -44,14 +44,16 @@ pub(super) struct BulkCheck {
     acted_on: BTreeSet<MessageId>,
     /// Number of them that were changed.
     changed: u64,
+    /// Times of the messages that it has asked to change within the last second, in microseconds.
+    rated: VecDeque<u64>,
 }
 
 impl QueueSnapshot {
     pub(super) fn of(op: &BulkOp, engine: &Engine) -> QueueSnapshot {
         let has = |queue: &str| engine.queue_id(op.namespace, queue).is_some();
         QueueSnapshot {
-            has_queues: has(&op.filter.queue) && op.target().is_none_or(has),
-            messages: Seen(engine).in_queue(op.namespace, &op.filter.queue),
+            has_queues: has(&op.wanted.queue) && op.target().is_none_or(has),
+            messages: Seen(engine).in_queue(op.namespace, &op.wanted.queue),
             last: engine.last_sequence(op.namespace).unwrap_or(0),
         }
     }
@@ -71,6 +73,7 @@ impl BulkCheck {
             asked: Vec::new(),
             acted_on: BTreeSet::new(),
             changed: 0,
+            rated: VecDeque::new(),
         }
     }
 
@@ -92,8 +95,10 @@ impl BulkCheck {
     }
 
     /// Checks the messages that the bulk is about to change: each was sent before the bulk began, matched at
-    /// the last look, has the version that it had then, and was not changed before.
-    pub(super) fn asks(&mut self, items: &[(MessageId, u64)], history: &History) -> Checked {
+    /// the last look, has the version that it had then, and was not changed before; and there are no more of
+    /// them than its rate allows.
+    pub(super) fn asks(&mut self, items: &[(MessageId, u64)], now_us: u64, history: &History) -> Checked {
+        self.keeps_its_rate(items, now_us)?;
         let op = &self.op;
         let may = |id: &MessageId, version: u64| {
             !op.dry_run
@@ -107,6 +112,29 @@ impl BulkCheck {
             return Err(format!("{op:?} asks to change {id}, which is {:?}", self.latest.get(id)));
         }
         self.asked = items.iter().map(|(id, _)| *id).collect();
+        Ok(())
+    }
+
+    /// Checks that in any second no more messages are asked for than the rate says, and two records besides:
+    /// one of them may be late, and the other is that of now.
+    fn keeps_its_rate(&mut self, items: &[(MessageId, u64)], now_us: u64) -> Checked {
+        let Some(per_second) = self.op.per_second else { return Ok(()) };
+        // What was refused for a while is asked for once more.
+        if items.iter().map(|(id, _)| id).eq(&self.asked) {
+            return Ok(());
+        }
+        self.rated.extend(items.iter().map(|_| now_us));
+        while self.rated.front().is_some_and(|at_us| at_us + 1_000_000 <= now_us) {
+            self.rated.pop_front();
+        }
+        let most = per_second as usize + 2 * (per_second as usize / 100).max(1);
+        if self.rated.len() > most {
+            return Err(format!(
+                "{:?} asks to change {} messages within a second",
+                self.op,
+                self.rated.len()
+            ));
+        }
         Ok(())
     }
 

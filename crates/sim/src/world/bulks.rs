@@ -7,9 +7,11 @@ use bytes::Bytes;
 use sluice_engine::Error;
 use sluice_engine::id::MessageId;
 use sluice_journal::{Batch, BlobError, BlobRead, read_together, take_ahead};
-use sluice_node::bulk::{Next, PageSeen, Portions, ReadFailure, StepInput, Steps};
+use sluice_node::bulk::{Next, Portions, ReadFailure, StepInput, Steps};
 use sluice_node::clock::Clock;
-use sluice_node::shard::request::{Answer, Read, Request, ShardView, write_record};
+use sluice_node::search::PageSeen;
+use sluice_node::shard::request::{Answer, Read, Request, ShardView};
+use sluice_record::write_record;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
@@ -223,7 +225,7 @@ impl World {
 
     /// Proposes the record that a bulk asks for.
     fn bulk_changes(&mut self, bulk: &mut Bulk, items: &[(MessageId, u64)]) -> Result<Awaits, String> {
-        bulk.check.asks(items, &self.lanes[self.at].history)?;
+        bulk.check.asks(items, self.clock.monotonic_us(), &self.lanes[self.at].history)?;
         let change = |items: &[_]| Op::Bulk(BulkChange::new(&bulk.op, items));
         let mut op = change(items);
         let mut asked = Batch::new();

@@ -9,7 +9,8 @@ use sluice_engine::outcome::Reply;
 use sluice_journal::Batch;
 use sluice_node::shard::channel::{Channel, Handed, News};
 use sluice_node::shard::request::Attaching;
-use sluice_node::shard::request::{Request, write_record};
+use sluice_node::shard::request::Request;
+use sluice_record::write_record;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 

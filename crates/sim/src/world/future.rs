@@ -3,7 +3,7 @@
 use sluice_engine::BEHAVIOUR_VERSION;
 use sluice_engine::command::Command;
 use sluice_journal::{Batch, Class, DiskJournal, Journal};
-use sluice_node::shard::request::write_record;
+use sluice_record::write_record;
 
 use super::World;
 use super::server::open;

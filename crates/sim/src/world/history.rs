@@ -13,7 +13,8 @@ use sluice_engine::transactions::OperationDone;
 use sluice_engine::{Engine, Error, Outcome};
 use sluice_journal::{Batch, Committed, Records};
 use sluice_node::Duplicates;
-use sluice_node::shard::request::{Answer, write_record};
+use sluice_node::shard::request::Answer;
+use sluice_record::write_record;
 
 use super::event_log::EventLog;
 use super::prepared::Prepared;
@@ -310,7 +311,7 @@ impl History {
         let engine = &self.witnesses.engine;
         let wanted = |id: &MessageId| {
             engine.message(*id).is_ok_and(|view| {
-                engine.queue_name(view.queue) == Some(&change.bulk.filter.queue)
+                engine.queue_name(view.queue) == Some(&change.bulk.wanted.queue)
                     && change.bulk.wants(&view, |blob| self.sent(blob))
             })
         };
@@ -454,7 +455,6 @@ fn has_body(op: &Op, body: &[u8]) -> bool {
 mod tests {
     use sluice_engine::BEHAVIOUR_VERSION;
     use sluice_journal::Batch;
-    use sluice_node::shard::request::write_record;
 
     use super::*;
     use crate::rng::Rng;
