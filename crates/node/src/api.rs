@@ -247,8 +247,8 @@ pub struct Stored {
 pub enum LastError {
     /// No text, such as when its lease ended.
     NoText,
-    /// Its text.
-    Text(String),
+    /// Its text, and the fingerprint of its bytes.
+    Text(String, u64),
     /// A text that cannot be read any more.
     Damaged,
 }

@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use sluice_engine::Error;
 use sluice_journal::{BlobCopy, BlobError, BlobLocation, BlobRead, read_together, take_ahead};
 use tokio::time::Instant;
 
@@ -24,6 +25,9 @@ const COPY_WAIT: Duration = Duration::from_secs(6);
 /// Pause between two looks for a copy.
 const COPY_PAUSE: Duration = Duration::from_millis(5);
 
+/// Wait after which a caller may come back for what could not be read now, in milliseconds.
+const RETRY_AFTER_MS: u64 = 1_000;
+
 /// A caller may read a damaged message again and again.
 static FAILURES: LogLimiter = LogLimiter::new();
 
@@ -34,6 +38,11 @@ pub enum ReadFailure {
     Damaged,
     /// The bytes could not be read now, or it is not known yet whether another node has them.
     Later,
+}
+
+/// The error of a call for which something cannot be read now.
+pub(crate) fn overloaded() -> Error {
+    Error::Overloaded { what: "reads from the disk", retry_after_ms: RETRY_AFTER_MS }
 }
 
 /// Outcome of reading a blob on this node: its bytes, or why not, and where it is damaged.

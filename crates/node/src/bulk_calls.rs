@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::blobs;
 use crate::bulk::{Bulk, BulkRequest, BulkView, Next, Portions, StepInput, Steps};
 use crate::handle::Node;
+use crate::search::in_turn;
 use crate::shard::request::{Answer, ShardView};
 
 impl Node {
@@ -70,7 +71,19 @@ async fn run(node: Node, shard: u32, bulk: Arc<Bulk>, mut steps: Steps) {
         if bulk.cancelled.load(Ordering::Relaxed) {
             steps.cancel();
         }
-        let next = steps.step(began.elapsed().as_micros() as u64, heard);
+        let now_us = began.elapsed().as_micros() as u64;
+        let stepped = in_turn(heard.bytes(), move || {
+            let next = steps.step(now_us, heard);
+            (steps, next)
+        });
+        let next;
+        (steps, next) = match stepped.await {
+            Ok(stepped) => stepped,
+            Err(error) => {
+                bulk.fail(error, node.clock().now_ms() * 1_000);
+                break;
+            }
+        };
         bulk.view().clone_from(steps.view());
         heard = match next {
             Next::Look(page) => {

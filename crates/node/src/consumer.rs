@@ -217,6 +217,13 @@ impl Consumer {
         }
     }
 
+    /// Messages that it holds and that were cancelled, as far as [`Event::Cancelled`] has not told it,
+    /// without a wait; `None`: it gets nothing more, as [`Event::Detached`] or an error will say. Who begins
+    /// the work on a message later than it was given out asks before it does.
+    pub fn cancelled(&self) -> Option<Vec<Receipt>> {
+        self.channel.take_cancelled()
+    }
+
     /// Waits for the next event. Messages: at most so many, and so many bytes of them, though at least one.
     /// After [`Event::Detached`] the same comes again. The future may be dropped and made anew: nothing is
     /// lost.

@@ -8,14 +8,16 @@
 //!   [`schedule`] instants.
 //! - [`shard`] the unit of order as a step function; [`directory`] which shards there are; `driver` the
 //!   threads around them, `cluster` the ways to other nodes.
-//! - [`bulk`] one change to many messages as a state machine; `placement` which shard a namespace lives on;
-//!   `in_force` the limits.
+//! - [`search`] the messages of a queue that match a filter; [`bulk`] one change to many of them as a state
+//!   machine; `placement` which shard a namespace lives on; `in_force` the limits.
 //! - `handle` the handle itself. What it can be asked: `messages`, `queues`, `reads`, `results`, `events`,
-//!   `consumer`, `locks`, `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`,
-//!   `bulk_calls`, `metrics`, `leaders`, `movable_time`, [`backup`], [`keys`]. `across` transactions over
-//!   several namespaces, within the bounds of `driving`, and `holding` for backups. `asks` what nodes of a
-//!   cluster ask each other, `following` the namespaces of its shards, `spreading` their leaders,
-//!   [`steering`] their members, `raising` the behaviour version, `configuring` the limits.
+//!   `consumer`, `locks`, `changes`, `flows`, `schedules`, `namespaces`, `pushes`, `queue_defaults`,
+//!   `queue_limits`, `search_calls`, `message_indexes`, `bulk_calls`, `metrics`, `leaders`,
+//!   `movable_time`, [`backup`], [`keys`]. `across` transactions over several namespaces and settlements at
+//!   the leader, within the bounds of `driving`, and `holding`
+//!   for backups. `asks` what nodes of a cluster ask each other, `following` the namespaces of its shards,
+//!   `spreading` their leaders, [`steering`] their members, `raising` the behaviour version, `configuring`
+//!   the limits.
 //! - `start` from files to a running node; `recovery` of one whose cluster is lost. `random` numbers.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -53,6 +55,7 @@ mod leaders;
 mod locks;
 mod log_limiter;
 pub mod mailbox;
+mod message_indexes;
 mod messages;
 mod metrics;
 mod movable_time;
@@ -65,6 +68,7 @@ mod placement;
 pub mod plant;
 #[cfg(not(feature = "plant"))]
 mod plant;
+mod pushes;
 mod queue_defaults;
 mod queue_limits;
 mod queues;
@@ -76,6 +80,8 @@ mod recovery;
 mod results;
 pub mod schedule;
 mod schedules;
+pub mod search;
+mod search_calls;
 pub mod shard;
 mod spreading;
 mod start;

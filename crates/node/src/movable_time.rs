@@ -9,8 +9,9 @@ use crate::api::{Options, StartError};
 use crate::handle::Node;
 use crate::shard::request::{Advance, Request};
 
-/// Largest lead of a moved time over the wall clock, in milliseconds: 100 years.
-pub const AHEAD_MS_MAX: u64 = 36_525 * 86_400_000;
+/// Largest lead of a moved time over the wall clock, in milliseconds: 50 years. Timers of the engine
+/// end in 2109 (2^42 ms since 1970); what is set for later would be due at once.
+pub const AHEAD_MS_MAX: u64 = 18_262 * 86_400_000;
 
 /// The time of a server for tests. It goes on by itself as elsewhere, and is ahead of the wall clock by what
 /// tests have moved it.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
 use sluice_engine::query::{MessageView, Page, QueueView, State};
-use sluice_engine::{Engine, Error};
+use sluice_engine::{Engine, Error, error_fingerprint};
 use sluice_journal::BlobRead;
 
 use crate::api::{LastError, Stored};
@@ -21,11 +21,9 @@ const PAGE_TIME: Duration = Duration::from_millis(100);
 const LOOK_MESSAGES: usize = 200;
 /// Queues that one look touches.
 const LOOK_QUEUES: usize = 200;
-/// Wait after which a caller may come back whose messages could not be read now.
-const RETRY_AFTER_MS: u64 = 1_000;
 
 /// A message with the places of its bytes, as it comes from the shard.
-struct MessageParts {
+pub(crate) struct MessageParts {
     view: MessageView,
     queue: String,
     blob: Option<BlobRead>,
@@ -182,8 +180,8 @@ impl Node {
         let (errors, next) = found.await??;
         let has_text: Vec<bool> = errors.iter().map(Option::is_some).collect();
         let mut texts = loaded(errors.into_iter().flatten().collect()).await?.into_iter();
-        let mut text =
-            || texts.next().flatten().map_or(LastError::Damaged, |text| LastError::Text(as_text(&text)));
+        let told = |text: Bytes| LastError::Text(as_text(&text), error_fingerprint(&text));
+        let mut text = || texts.next().flatten().map_or(LastError::Damaged, told);
         let errors = has_text.into_iter().map(|has_text| if has_text { text() } else { LastError::NoText });
         Ok(Page { items: errors.collect(), next })
     }
@@ -245,7 +243,8 @@ fn see_all(at: &mut ShardView<'_>, view: MessageView, payload: bool) -> MessageP
     MessageParts { told, ..see(at, view, payload) }
 }
 
-fn see(at: &mut ShardView<'_>, view: MessageView, payload: bool) -> MessageParts {
+/// A message with the places of its bytes; those of content type, headers and payload when `payload`.
+pub(crate) fn see(at: &mut ShardView<'_>, view: MessageView, payload: bool) -> MessageParts {
     let mut read = |blob: &BlobRef| store::read(at.journal, *blob);
     let blob = payload.then(|| read(&view.blob));
     let errors = view.history.iter().map(|attempt| attempt.error.as_ref().map(&mut read)).collect();
@@ -275,7 +274,7 @@ fn last_error(at: &mut ShardView<'_>, id: MessageId) -> Option<BlobRead> {
 async fn loaded(blobs: Vec<BlobRead>) -> Result<Vec<Option<Bytes>>, Error> {
     let loaded = blobs::load(blobs).await;
     if loaded.contains(&Err(ReadFailure::Later)) {
-        return Err(Error::Overloaded { what: "reads from the disk", retry_after_ms: RETRY_AFTER_MS });
+        return Err(blobs::overloaded());
     }
     Ok(loaded.into_iter().map(Result::ok).collect())
 }
@@ -284,7 +283,11 @@ fn as_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-async fn load(seen: Vec<MessageParts>) -> Result<Vec<Stored>, Error> {
+/// Loads the bytes of messages.
+///
+/// # Errors
+/// `overloaded` when the system is too short of something to read from the disk.
+pub(crate) async fn load(seen: Vec<MessageParts>) -> Result<Vec<Stored>, Error> {
     let mut blobs = Vec::new();
     let mut shapes = Vec::with_capacity(seen.len());
     for MessageParts { view, queue, blob, errors, told, tags, notes } in seen {

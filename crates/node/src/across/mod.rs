@@ -15,10 +15,12 @@ pub mod driver;
 pub mod errands;
 mod finishing;
 mod part;
+mod settling;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use sluice_engine::command::{Command, Transaction, TransactionDecide, TransactionPrepare};
 use sluice_engine::id::TransactionId;
 use sluice_engine::{Error, NamespaceId};
@@ -28,7 +30,8 @@ use tokio::task::JoinHandle;
 pub use crate::across::doubt::{InDoubt, NotResolved};
 use crate::across::driver::{Next, Outcome, RefusedPart, unknown};
 use crate::across::errands::DECIDED_WITHIN_US;
-use crate::across::part::Part;
+use crate::across::part::{Part, Told};
+use crate::across::settling::Settled;
 use crate::handle::Node;
 use crate::random::random_number;
 use crate::transactions::Committed;
@@ -70,6 +73,19 @@ impl Node {
         // The caller may leave; what was begun goes on.
         let driven = tokio::spawn(across.run()).await;
         driven.unwrap_or_else(|_| Err(unknown()))
+    }
+
+    /// Answer to a record that another node has sent; `None`: the content is none.
+    pub(crate) async fn answer_part(&self, content: &[u8]) -> Option<Bytes> {
+        let part = Part::decode(content).filter(|part| part.shard() < self.leaders().len())?;
+        if !self.leaders()[part.shard()].is_here() {
+            return Some(Bytes::new());
+        }
+        let answer = match part.settles() {
+            Some(_) => self.here::<Settled>(&part).await.map(|settled| settled.encode()),
+            None => self.here::<Outcome>(&part).await.map(|outcome| outcome.encode()),
+        };
+        Some(answer.unwrap_or_default())
     }
 
     /// Time of the log of a namespace's shard, in microseconds since the Unix epoch: it may be far from that

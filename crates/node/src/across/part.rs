@@ -1,8 +1,8 @@
 //! Records for the leader of a shard, which may be on another node, and its answers.
 //!
-//! A question has the byte [`PART`], the shard (u32), 1 if the record frees room, then the record's body and
-//! its blobs, each behind its length (u32); an answer is empty from a node that does not lead, else it begins
-//! with [`DONE`] or [`REFUSED`]. All numbers are little-endian.
+//! A question has the byte [`PART`] or, for a settlement, [`SETTLE`]; the shard (u32), 1 if the record frees
+//! room, then the record's body and its blobs, each behind its length (u32). An answer is empty from a node
+//! that does not lead, else it begins with [`DONE`] or [`REFUSED`]. All numbers are little-endian.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use sluice_engine::command::{Command, RecordSink};
 use sluice_engine::limits::TRANSACTION_PART_BYTES_MAX;
 use sluice_engine::outcome::Reply;
 use sluice_engine::transactions::Decision;
-use sluice_engine::{Error, changes_decisions, decode_outcomes, encode_outcomes, is_two_phase};
+use sluice_engine::{Error, changes_decisions, decode_outcomes, encode_outcomes, is_two_phase, settled};
 use sluice_journal::Class;
 use tokio::sync::oneshot;
 
@@ -20,15 +20,32 @@ use crate::handle::Node;
 use crate::shard::request::{Answer, Proposal, ReplyTo, Request};
 use crate::transactions::Refused;
 
-/// First byte of a question.
+/// First byte of a question with a record of a transaction over several namespaces.
 const PART: u8 = 6;
+/// First byte of a question with a record that settles deliveries.
+const SETTLE: u8 = 9;
 /// First byte of answers.
-const DONE: u8 = 0;
-const REFUSED: u8 = 1;
+pub(super) const DONE: u8 = 0;
+pub(super) const REFUSED: u8 = 1;
 /// Number that stands for none.
 const NONE: u32 = u32::MAX;
 /// Pause before a shard without a leader is asked again.
 const ASK_PAUSE: Duration = Duration::from_millis(10);
+
+/// Result of a record, as another node can tell it.
+pub(super) trait Told: Sized {
+    /// The result as the shard has answered.
+    fn of(part: &Part, answer: Answer) -> Self;
+
+    /// The result of a record that no shard has answered for.
+    fn failed(error: Error) -> Self;
+
+    /// The result as bytes, never empty.
+    fn encode(&self) -> Bytes;
+
+    /// The result that another node has encoded; `None`: this program cannot read it.
+    fn decode(bytes: &[u8]) -> Option<Self>;
+}
 
 /// A record for the leader of a shard.
 #[derive(Clone, Debug)]
@@ -37,6 +54,8 @@ pub(super) struct Part {
     class: Class,
     /// True for one that decides a transaction, or forgets a decision: not while the shard is held.
     decides: bool,
+    /// Number of the deliveries that it settles; `None`: it is part of a transaction.
+    settles: Option<usize>,
     body: Bytes,
     blobs: Vec<Bytes>,
     /// The record as a question.
@@ -64,9 +83,21 @@ impl Part {
         let mut record = Record::default();
         command.encode(&mut record);
         let class = Proposal::class_of(command);
-        let (body, blobs) = (record.body.into(), record.blobs);
-        let question = question(shard, class, &body, &blobs);
-        Part { question, shard, class, decides: changes_decisions(&body), body, blobs }
+        let (body, blobs) = (Bytes::from(record.body), record.blobs);
+        let settles = settled(&body).map(|(items, _)| items);
+        let kind = if settles.is_some() { SETTLE } else { PART };
+        let question = question(kind, shard, class, &body, &blobs);
+        Part { question, shard, class, decides: changes_decisions(&body), settles, body, blobs }
+    }
+
+    /// Number of its shard.
+    pub(super) fn shard(&self) -> usize {
+        self.shard as usize
+    }
+
+    /// Number of the deliveries that it settles; `None`: it is part of a transaction.
+    pub(super) fn settles(&self) -> Option<usize> {
+        self.settles
     }
 
     /// Length of the record with its blobs, in bytes.
@@ -78,9 +109,10 @@ impl Part {
         Proposal::of_record(&self.body, &self.blobs, self.class, reply)
     }
 
-    fn decode(bytes: &[u8]) -> Option<Part> {
+    /// The record that another node has sent; `None`: the content is none.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Part> {
         let (head, mut rest) = bytes.split_first_chunk::<6>()?;
-        let [PART, shard @ .., frees] = head else { return None };
+        let [kind @ (PART | SETTLE), shard @ .., frees] = head else { return None };
         let class = if *frees == 1 { Class::Draining } else { Class::Growing };
         let mut pieces = Vec::new();
         while !rest.is_empty() {
@@ -90,14 +122,19 @@ impl Part {
             rest = behind;
         }
         let blobs = pieces.split_off(1.min(pieces.len()));
-        let body = pieces.pop().filter(|body| is_two_phase(body))?;
+        let body = pieces.pop()?;
+        let settles = match *kind {
+            SETTLE => Some(settled(&body).filter(|(_, of_record)| *of_record == blobs.len())?.0),
+            _ if is_two_phase(&body) => None,
+            _ => return None,
+        };
         let (shard, decides) = (u32::from_le_bytes(*shard), changes_decisions(&body));
-        Some(Part { shard, class, decides, body, blobs, question: Bytes::new() })
+        Some(Part { shard, class, decides, settles, body, blobs, question: Bytes::new() })
     }
 }
 
-fn question(shard: u32, class: Class, body: &Bytes, blobs: &[Bytes]) -> Bytes {
-    let mut out = vec![PART];
+fn question(kind: u8, shard: u32, class: Class, body: &Bytes, blobs: &[Bytes]) -> Bytes {
+    let mut out = vec![kind];
     out.extend_from_slice(&shard.to_le_bytes());
     out.push((class == Class::Draining).into());
     for bytes in std::iter::once(body).chain(blobs) {
@@ -125,7 +162,7 @@ impl Node {
 
     /// Proposes a record at the leader of its shard, once one is known. Of a record that another node may
     /// have proposed the outcome is unknown.
-    pub(super) async fn at_leader(&self, part: &Part, within: Duration) -> Outcome {
+    pub(super) async fn at_leader<T: Told>(&self, part: &Part, within: Duration) -> T {
         let until = Instant::now() + within;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -136,55 +173,38 @@ impl Node {
             };
             match outcome {
                 Some(outcome) => return outcome,
-                None if left.is_zero() => return Err(Error::NoLeader {}.into()),
+                None if left.is_zero() => return T::failed(Error::NoLeader {}),
                 None => tokio::time::sleep(ASK_PAUSE.min(left)).await,
             }
         }
     }
 
     /// Proposes a record on another node; `None`: that does not lead.
-    async fn there(&self, node: u64, part: &Part, within: Duration) -> Option<Outcome> {
-        let unknown = || Some(Err(Error::OutcomeUnknown {}.into()));
+    async fn there<T: Told>(&self, node: u64, part: &Part, within: Duration) -> Option<T> {
+        let unknown = || Some(T::failed(Error::OutcomeUnknown {}));
         let turn = self.inner.driving.turn_at(node, part.len());
         let Ok(Some(_turn)) = tokio::time::timeout(within, turn).await else { return None };
         match self.ask(node, part.question.clone(), within).await {
             Some(answer) if answer.is_empty() => None,
-            Some(answer) => decode_answer(&answer).or_else(unknown),
+            Some(answer) => T::decode(&answer).or_else(unknown),
             None => unknown(),
         }
     }
 
     /// Proposes a record on this node; `None`: it does not lead.
-    pub(super) async fn here(&self, part: &Part) -> Option<Outcome> {
+    pub(super) async fn here<T: Told>(&self, part: &Part) -> Option<T> {
         // Until the outcome is known: a hold begins behind it.
         let deciding = &self.inner.driving.deciding[part.shard as usize];
         let _deciding = if part.decides { Some(deciding.read().await) } else { None };
         let (sender, receiver) = oneshot::channel();
         if let Err(error) = self.push(part.shard, Request::Propose(part.proposal(ReplyTo::Once(sender)))) {
-            return Some(Err(error.into()));
+            return Some(T::failed(error));
         }
-        let Ok(answer) = receiver.await else { return Some(Err(Error::OutcomeUnknown {}.into())) };
+        let Ok(answer) = receiver.await else { return Some(T::failed(Error::OutcomeUnknown {})) };
         match answer.result {
             Err(Error::NotLeader { .. } | Error::NoLeader {}) => None,
-            _ => Some(outcome(answer)),
+            _ => Some(T::of(part, answer)),
         }
-    }
-
-    /// Answer to a record that another node has sent; `None`: the content is none.
-    pub(crate) async fn answer_part(&self, content: &[u8]) -> Option<Bytes> {
-        let part = Part::decode(content).filter(|part| (part.shard as usize) < self.leaders().len())?;
-        if !self.leaders()[part.shard as usize].is_here() {
-            return Some(Bytes::new());
-        }
-        Some(self.here(&part).await.map_or_else(Bytes::new, |outcome| encode_answer(&outcome)))
-    }
-}
-
-fn outcome(answer: Answer) -> Outcome {
-    let operations = answer.operations.unwrap_or_default();
-    match answer.result {
-        Ok(reply) => Ok((reply, operations.done)),
-        Err(error) => Err(Refused { error, operation: operations.refused_at }),
     }
 }
 
@@ -200,38 +220,52 @@ const REPLIES: [Reply; 8] = [
     Reply::Decided { decision: Decision::Open },
 ];
 
-fn encode_answer(outcome: &Outcome) -> Bytes {
-    let mut out = Vec::new();
-    match outcome {
-        Ok((reply, done)) => {
-            out.push(DONE);
-            let known = REPLIES.iter().position(|known| known == reply);
-            // Any other is that of a record that replies nothing.
-            out.push(known.map_or(u8::MAX, |at| at as u8));
-            encode_outcomes(done, &mut out);
-        }
-        Err(refused) => {
-            out.push(REFUSED);
-            out.extend_from_slice(&refused.operation.unwrap_or(NONE).to_le_bytes());
-            refused.error.encode(&mut out);
+impl Told for Outcome {
+    fn of(_: &Part, answer: Answer) -> Outcome {
+        let operations = answer.operations.unwrap_or_default();
+        match answer.result {
+            Ok(reply) => Ok((reply, operations.done)),
+            Err(error) => Err(Refused { error, operation: operations.refused_at }),
         }
     }
-    out.into()
-}
 
-fn decode_answer(bytes: &[u8]) -> Option<Outcome> {
-    match bytes.split_first()? {
-        (&DONE, rest) => {
-            let (reply, rest) = rest.split_first()?;
-            let reply = REPLIES.get(usize::from(*reply)).copied().unwrap_or_default();
-            Some(Ok((reply, decode_outcomes(rest)?)))
+    fn failed(error: Error) -> Outcome {
+        Err(error.into())
+    }
+
+    fn encode(&self) -> Bytes {
+        let mut out = Vec::new();
+        match self {
+            Ok((reply, done)) => {
+                out.push(DONE);
+                let known = REPLIES.iter().position(|known| known == reply);
+                // Any other is that of a record that replies nothing.
+                out.push(known.map_or(u8::MAX, |at| at as u8));
+                encode_outcomes(done, &mut out);
+            }
+            Err(refused) => {
+                out.push(REFUSED);
+                out.extend_from_slice(&refused.operation.unwrap_or(NONE).to_le_bytes());
+                refused.error.encode(&mut out);
+            }
         }
-        (&REFUSED, rest) => {
-            let (operation, rest) = rest.split_first_chunk()?;
-            let operation = Some(u32::from_le_bytes(*operation)).filter(|at| *at != NONE);
-            Some(Err(Refused { error: Error::decode(rest)?, operation }))
+        out.into()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Outcome> {
+        match bytes.split_first()? {
+            (&DONE, rest) => {
+                let (reply, rest) = rest.split_first()?;
+                let reply = REPLIES.get(usize::from(*reply)).copied().unwrap_or_default();
+                Some(Ok((reply, decode_outcomes(rest)?)))
+            }
+            (&REFUSED, rest) => {
+                let (operation, rest) = rest.split_first_chunk()?;
+                let operation = Some(u32::from_le_bytes(*operation)).filter(|at| *at != NONE);
+                Some(Err(Refused { error: Error::decode(rest)?, operation }))
+            }
+            _ => None,
         }
-        _ => None,
     }
 }
 
@@ -248,13 +282,13 @@ mod tests {
         let command = Command::TransactionFinish { namespace: NamespaceId(7), id, commit: true };
         let part = Part::new(3, &command);
         let blobs = vec![Bytes::from_static(b"blob"), Bytes::new()];
-        let bytes = question(part.shard, part.class, &part.body, &blobs);
+        let bytes = question(PART, part.shard, part.class, &part.body, &blobs);
         let read = Part::decode(&bytes).unwrap();
         assert_eq!((read.shard, read.class), (3, Class::Draining));
         assert_eq!((read.body, read.blobs), (part.body, blobs));
         assert!(Part::decode(&bytes[..bytes.len() - 1]).is_none() && Part::decode(&bytes[1..]).is_none());
         assert!(Part::decode(&bytes[..6]).is_none(), "a question without a record");
-        let tick = question(3, Class::Growing, &Bytes::from_static(&[3, 1]), &[]);
+        let tick = question(PART, 3, Class::Growing, &Bytes::from_static(&[3, 1]), &[]);
         assert!(Part::decode(&tick).is_none(), "a record of another kind");
 
         let sent = OperationDone::Sent { id: MessageId { namespace: NamespaceId(7), sequence: 9 } };
@@ -268,8 +302,8 @@ mod tests {
             refused(Error::LockHeld { key: "k".into(), owner: String::new(), waiting: 3 }, Some(4)),
             refused(quota, Some(0)),
         ] {
-            assert_eq!(decode_answer(&encode_answer(&outcome)), Some(outcome));
+            assert_eq!(Outcome::decode(&outcome.encode()), Some(outcome));
         }
-        assert_eq!([decode_answer(&[]), decode_answer(&[9])], [None, None]);
+        assert_eq!([Outcome::decode(&[]), Outcome::decode(&[9])], [None, None]);
     }
 }

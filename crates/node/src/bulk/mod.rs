@@ -4,13 +4,13 @@
 //! index of a page between two batches of the shard, reads the bytes that its filter needs off the shard's
 //! thread, and proposes a change of the matching messages as one record, with the version of each message, so
 //! that messages changed meanwhile are left alone. It has at most one record in flight, and rests between
-//! pages. It exists in the node only: a restart ends it, after whichever page was changed last.
+//! pages; with a rate a page takes several records, each at its time. It exists in the node only: a restart
+//! ends it, after whichever page was changed last.
 //!
-//! `steps` is all of this as a state machine, `bulk_calls` the task that drives one, `page` the result of
-//! reading a page, `filter` the filter.
+//! `steps` is all of this as a state machine, with its rate in `pace`, `bulk_calls` the task that drives one;
+//! pages and filters are those of `search`.
 
-mod filter;
-mod page;
+mod pace;
 mod steps;
 
 use std::collections::BTreeMap;
@@ -24,15 +24,17 @@ use sluice_engine::command::{Command, Deliver};
 use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::limit::Cost;
 use sluice_engine::limits::Limits;
+use sluice_engine::query::State;
 use tokio::sync::watch;
 
 pub use crate::blobs::ReadFailure;
-pub use filter::{Filter, HeaderIs};
-pub use page::{Page, PageSeen};
+use crate::search::MessageFilter;
 pub use steps::{Next, Portions, StepInput, Steps};
 
 /// Bulks of a node that run at once.
 pub const BULKS_RUNNING_MAX: usize = 8;
+/// Fastest rate of a bulk that has one, in messages per second.
+pub const BULK_PER_SECOND_MAX: u32 = 100_000;
 /// Bulks of a node that are remembered after their end.
 pub const BULKS_ENDED_MAX: usize = 100;
 /// Time for which a bulk is remembered after its end.
@@ -50,8 +52,10 @@ pub fn id_text(id: u64) -> String {
 pub struct BulkRequest {
     /// Namespace of the queue.
     pub namespace: NamespaceId,
+    /// Name of the queue.
+    pub queue: Arc<str>,
     /// Filter of the messages.
-    pub filter: Filter,
+    pub filter: Arc<MessageFilter>,
     /// Change of each message.
     pub action: BulkAction,
     /// Name of the person who requested it; may be empty.
@@ -60,6 +64,9 @@ pub struct BulkRequest {
     pub why: String,
     /// True when nothing is changed, and only counted what would be.
     pub dry_run: bool,
+    /// Upper limit of messages changed in a second, 1 to [`BULK_PER_SECOND_MAX`]; `None`: as fast as others
+    /// allow.
+    pub per_second: Option<u32>,
 }
 
 impl BulkRequest {
@@ -69,7 +76,7 @@ impl BulkRequest {
     /// `invalid_argument` for a filter that cannot match, or fields out of range.
     pub fn check(&self, limits: &Limits) -> Result<(), Error> {
         if let BulkAction::Move { to } = &self.action
-            && *to == self.filter.queue
+            && **to == *self.queue
         {
             let reason = format!("the messages are in queue {to:?} already");
             return Err(Error::InvalidArgument { field: "to".to_owned(), reason });
@@ -77,7 +84,26 @@ impl BulkRequest {
         // As for a single message; which one does not matter.
         let items = [(MessageId { namespace: self.namespace, sequence: 1 }, 0)];
         self.with_change(&items, |command| command.check(limits))?;
-        self.filter.check(self.action.verb())
+        self.check_states()
+    }
+
+    /// Refuses a filter that matches no message to which this change can be made.
+    fn check_states(&self) -> Result<(), Error> {
+        let verb = self.action.verb();
+        match self.filter.states() {
+            Some(states @ [_, ..]) if !states.iter().any(|state| verb.states().contains(state)) => {
+                let names =
+                    |states: &[State]| states.iter().map(|it| it.name()).collect::<Vec<_>>().join(", ");
+                let reason = format!(
+                    "{} is possible for {}, not for {}",
+                    verb.name(),
+                    names(verb.states()),
+                    names(states)
+                );
+                Err(Error::InvalidArgument { field: "filter.where./state".to_owned(), reason })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Lends the command that changes these messages, each if it has this version.
@@ -244,6 +270,14 @@ pub(crate) struct Bulk {
 impl Bulk {
     pub(crate) fn view(&self) -> MutexGuard<'_, BulkView> {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fails the bulk, of which no step goes on.
+    pub(crate) fn fail(&self, error: Error, now_us: u64) {
+        let mut view = self.view();
+        view.state = BulkState::Failed;
+        view.error = Some(error);
+        view.ended_at_us = Some(now_us.max(view.started_at_us));
     }
 
     pub(crate) fn ended(&self) -> Option<Instant> {

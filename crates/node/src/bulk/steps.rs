@@ -1,6 +1,9 @@
 //! A bulk as a state machine, without a task, timer or clock of its own: each step gets the result of the
 //! last output and the time, and returns the next output. The driver asks the shard, reads, and waits.
+//!
+//! What matches on a page is changed by one record; at a rate by several, each at its time.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,9 +12,10 @@ use sluice_engine::id::MessageId;
 use sluice_engine::query::MessageView;
 use sluice_journal::BlobRead;
 
-use super::page::{Page, PageSeen, Reading, SeenMessage, find};
+use super::pace::Pace;
 use super::{BulkAction, BulkRequest, BulkState, BulkView};
-use crate::blobs::ReadFailure;
+use crate::blobs::{ReadFailure, overloaded};
+use crate::search::{Hit, Page, PageSeen, Portion, SeenMessage, find};
 use crate::shard::request::{Answer, ShardView};
 
 /// Shortest and longest rest between two pages, in microseconds; in between, as long as the page took.
@@ -67,6 +71,16 @@ pub enum StepInput {
     Changed(Result<Answer, Error>),
 }
 
+impl StepInput {
+    /// Number of bytes that the step has to work on.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            StepInput::Read(read) => read.iter().flatten().map(|bytes| bytes.len() as u64).sum(),
+            StepInput::Time | StepInput::Seen(_) | StepInput::Changed(_) => 0,
+        }
+    }
+}
+
 /// State of a bulk; see the module.
 #[derive(Debug)]
 pub struct Steps {
@@ -77,6 +91,11 @@ pub struct Steps {
     /// End of the latest page.
     cursor: Option<u64>,
     phase: Phase,
+    /// Messages of the page that match and are yet to be changed, each with its version.
+    waiting: VecDeque<(MessageId, u64)>,
+    pace: Pace,
+    /// `cursor` and the number of messages looked at, before the page.
+    before_page: (Option<u64>, u64),
     /// Time at which the page began, in microseconds.
     began_us: u64,
     rests_until_us: u64,
@@ -90,19 +109,19 @@ pub struct Steps {
 /// Phase of a bulk.
 #[derive(Debug)]
 enum Phase {
-    /// Until the next page.
+    /// Until the next record, or the next page.
     Rest,
     Look,
-    Read(Portion),
+    Read(Reading),
     Change(Arc<[(MessageId, u64)]>),
     Ended,
 }
 
 /// A page of which a part is being read.
 #[derive(Debug)]
-struct Portion {
-    reading: Vec<Reading>,
-    rest: Vec<SeenMessage>,
+struct Reading {
+    portion: Portion,
+    rest: VecDeque<SeenMessage>,
     matching: Vec<MessageView>,
 }
 
@@ -117,15 +136,12 @@ impl Steps {
         request: Arc<BulkRequest>,
         portions: Portions,
     ) -> Result<Steps, Error> {
-        let queue = find(at.engine, &request, &request.filter.queue)?;
+        let queue = find(at.engine, request.namespace, &request.queue)?;
         if let BulkAction::Move { to } = &request.action {
-            find(at.engine, &request, to)?;
+            find(at.engine, request.namespace, to)?;
         }
         let counters = at.engine.queue(queue).map(|view| view.counters).unwrap_or_default();
-        let total = match request.filter.state {
-            Some(state) => counters.states[state as usize],
-            None => counters.states.iter().sum(),
-        };
+        let total = counters.in_state(request.filter.state());
         let sequence = at.engine.last_sequence(request.namespace).unwrap_or(0);
         let last = MessageId { namespace: request.namespace, sequence };
         Ok(Steps::new(BulkView::new(request, total, at.engine.time_us()), last, portions))
@@ -133,12 +149,15 @@ impl Steps {
 
     fn new(view: BulkView, last: MessageId, portions: Portions) -> Steps {
         Steps {
+            pace: Pace::new(view.request.per_second),
             view,
             portions,
             last,
             cursor: None,
             phase: Phase::Rest,
+            waiting: VecDeque::new(),
             began_us: 0,
+            before_page: (None, 0),
             rests_until_us: 0,
             retries: 0,
             shard_us: 0,
@@ -151,7 +170,7 @@ impl Steps {
         &self.view
     }
 
-    /// Ends the bulk, at the latest after the current page.
+    /// Ends the bulk, at the latest after the current page; at a rate, after the current record.
     pub fn cancel(&mut self) {
         self.cancelled = true;
     }
@@ -171,11 +190,12 @@ impl Steps {
             (phase, StepInput::Time) if now_us < self.rests_until_us => {
                 Ok(self.rest(phase, self.rests_until_us))
             }
-            (Phase::Rest, StepInput::Time) => Ok(self.begin_page(now_us)),
+            (Phase::Rest, StepInput::Time) if self.waiting.is_empty() => Ok(self.begin_page(now_us)),
+            (Phase::Rest, StepInput::Time) => Ok(self.change_next(now_us)),
             (Phase::Look, StepInput::Time) => Ok(self.look()),
             (Phase::Look, StepInput::Seen(Ok(seen))) => Ok(self.has_seen(now_us, seen)),
             (Phase::Look, StepInput::Seen(Err(error))) => self.retry(now_us, Phase::Look, error),
-            (Phase::Read(portion), StepInput::Read(read)) => self.has_read(now_us, portion, read),
+            (Phase::Read(reading), StepInput::Read(read)) => self.has_read(now_us, reading, read),
             (Phase::Change(items), StepInput::Time) => Ok(self.propose(items)),
             (Phase::Change(items), StepInput::Changed(answer)) => {
                 match answer.and_then(|answer| answer.into_item_results(items.len())) {
@@ -221,74 +241,100 @@ impl Steps {
 
     fn look(&mut self) -> Next {
         self.phase = Phase::Look;
+        let request = &self.view.request;
         Next::Look(Page {
-            request: Arc::clone(&self.view.request),
-            last: self.last,
+            namespace: request.namespace,
+            queue: Arc::clone(&request.queue),
+            filter: Arc::clone(&request.filter),
+            now_ms: self.now_ms(),
             cursor: self.cursor,
+            last: Some(self.last),
             messages_max: self.portions.page_messages,
         })
     }
 
+    /// Time by which the filter is evaluated: that of the begin.
+    fn now_ms(&self) -> u64 {
+        self.view.started_at_us / 1_000
+    }
+
     fn has_seen(&mut self, now_us: u64, seen: PageSeen) -> Next {
         self.shard_us = seen.now_us;
+        self.before_page = (self.cursor, self.view.scanned);
         self.view.scanned += seen.scanned;
         self.cursor = seen.next;
-        if self.view.request.filter.needs_bytes() {
-            self.read(now_us, seen.messages, Vec::new())
-        } else {
-            self.change(now_us, seen.messages.into_iter().map(|message| message.view).collect())
-        }
+        self.read(now_us, seen.messages, Vec::new())
     }
 
     /// Reads, in portions, the bytes of a page's messages, and collects those that match.
-    fn read(&mut self, now_us: u64, mut rest: Vec<SeenMessage>, matching: Vec<MessageView>) -> Next {
-        if rest.is_empty() {
-            return self.change(now_us, matching);
+    fn read(&mut self, now_us: u64, mut rest: VecDeque<SeenMessage>, mut matching: Vec<MessageView>) -> Next {
+        while !rest.is_empty() {
+            let (portion, reads) = Portion::take(&mut rest, self.portions.read_bytes);
+            if reads.is_empty() {
+                matching.extend(self.matching(portion, Vec::new()));
+            } else {
+                self.phase = Phase::Read(Reading { portion, rest, matching });
+                return Next::Read(reads);
+            }
         }
-        let mut bytes = 0;
-        let fit = rest.iter().take_while(|message| {
-            bytes += message.bytes();
-            bytes <= self.portions.read_bytes
-        });
-        let later = rest.split_off(fit.count().max(1));
-        let mut reads = Vec::new();
-        let reading = rest.into_iter().map(|message| message.ask(&mut reads)).collect();
-        self.phase = Phase::Read(Portion { reading, rest: later, matching });
-        Next::Read(reads)
+        self.change(now_us, matching)
+    }
+
+    fn matching(
+        &self,
+        portion: Portion,
+        read: Vec<Result<Bytes, ReadFailure>>,
+    ) -> impl Iterator<Item = MessageView> + use<> {
+        let hits = portion.matching(&self.view.request.filter, self.now_ms(), read);
+        hits.into_iter().map(|Hit { view, .. }| view)
     }
 
     fn has_read(
         &mut self,
         now_us: u64,
-        portion: Portion,
+        reading: Reading,
         read: Vec<Result<Bytes, ReadFailure>>,
     ) -> Result<Next, Error> {
         if read.contains(&Err(ReadFailure::Later)) {
-            return Err(Error::Overloaded { what: "reads from the disk", retry_after_ms: 1_000 });
+            // Nothing of the page is changed yet.
+            (self.cursor, self.view.scanned) = self.before_page;
+            return self.retry(now_us, Phase::Look, overloaded());
         }
-        let Portion { reading, rest, mut matching } = portion;
-        let mut read = read.into_iter();
-        for message in reading {
-            let (view, content) = message.take(&mut read);
-            if self.view.request.filter.matches_bytes(&content) {
-                matching.push(view);
-            }
-        }
+        let Reading { portion, rest, mut matching } = reading;
+        matching.extend(self.matching(portion, read));
         Ok(self.read(now_us, rest, matching))
     }
 
-    /// Changes the matching messages by one record.
+    /// Changes those of the matching messages whose state allows it.
     fn change(&mut self, now_us: u64, matching: Vec<MessageView>) -> Next {
         let request = &self.view.request;
         let states = request.action.verb().states();
         let possible = matching.iter().filter(|view| states.contains(&view.state));
-        let items: Arc<[(MessageId, u64)]> = possible.map(|view| (view.id, view.version)).collect();
+        let items: VecDeque<(MessageId, u64)> = possible.map(|view| (view.id, view.version)).collect();
         self.view.matched += matching.len() as u64;
         self.view.skipped += (matching.len() - items.len()) as u64;
-        if items.is_empty() || request.dry_run {
-            return self.has_changed(now_us, items.len(), items.len());
+        if request.dry_run {
+            self.view.changed += items.len() as u64;
+            return self.end_page(now_us);
         }
+        self.waiting = items;
+        self.change_next(now_us)
+    }
+
+    /// Changes by one record as many of the waiting messages as the rate allows, or waits until it does.
+    fn change_next(&mut self, now_us: u64) -> Next {
+        if self.waiting.is_empty() {
+            return self.end_page(now_us);
+        }
+        if self.cancelled {
+            return self.end(BulkState::Cancelled);
+        }
+        if let Some(due_us) = self.pace.due_us(now_us) {
+            return self.rest(Phase::Rest, due_us);
+        }
+        let count = self.pace.take(now_us, self.waiting.len());
         self.retries = RETRIES;
+        let items = self.waiting.drain(..count).collect();
         self.propose(items)
     }
 
@@ -297,10 +343,15 @@ impl Steps {
         Next::Change(items)
     }
 
-    /// Counts the changed messages, and goes on with the next page.
+    /// Counts the messages that a record has changed, and goes on with the next.
     fn has_changed(&mut self, now_us: u64, items: usize, changed: usize) -> Next {
         self.view.changed += changed as u64;
         self.view.skipped += (items - changed) as u64;
+        self.change_next(now_us)
+    }
+
+    /// Goes on with the next page after a rest, if there is one.
+    fn end_page(&mut self, now_us: u64) -> Next {
         if self.cursor.is_none_or(|cursor| cursor >= self.last.sequence) {
             return self.end(BulkState::Done);
         }
@@ -308,8 +359,10 @@ impl Steps {
         self.rest(Phase::Rest, now_us + took_us.clamp(REST_US.0, REST_US.1))
     }
 
+    /// Ends the bulk. Messages of the page that it has not come to count as skipped.
     fn end(&mut self, state: BulkState) -> Next {
         self.phase = Phase::Ended;
+        self.view.skipped += std::mem::take(&mut self.waiting).len() as u64;
         self.view.state = state;
         self.view.ended_at_us = Some(self.shard_us.max(self.view.started_at_us));
         Next::End
@@ -319,19 +372,26 @@ impl Steps {
 #[cfg(test)]
 mod tests {
     use sluice_engine::id::NamespaceId;
+    use sluice_engine::outcome::Reply;
 
-    use super::super::Filter;
     use super::*;
+    use crate::search::MessageFilter;
 
     /// A bulk of 100 messages.
     fn steps() -> Steps {
+        steps_at(None)
+    }
+
+    fn steps_at(per_second: Option<u32>) -> Steps {
         let request = BulkRequest {
             namespace: NamespaceId::DEFAULT,
-            filter: Filter::default(),
+            queue: "a".into(),
+            filter: Arc::new(MessageFilter::default()),
             action: BulkAction::Hold,
             by: String::new(),
             why: String::new(),
             dry_run: false,
+            per_second,
         };
         let last = MessageId { namespace: NamespaceId::DEFAULT, sequence: 100 };
         Steps::new(BulkView::new(Arc::new(request), 100, 7), last, Portions::default())
@@ -339,7 +399,7 @@ mod tests {
 
     /// A page on which nothing matches.
     fn page(next: Option<u64>) -> StepInput {
-        StepInput::Seen(Ok(PageSeen { messages: Vec::new(), scanned: 50, next, now_us: 9 }))
+        StepInput::Seen(Ok(PageSeen { messages: VecDeque::new(), scanned: 50, next, now_us: 9, index: None }))
     }
 
     fn overloaded() -> StepInput {
@@ -382,6 +442,23 @@ mod tests {
     }
 
     #[test]
+    fn a_page_that_cannot_be_read_now_is_looked_at_again() {
+        let mut steps = steps();
+        steps.step(0, StepInput::Time);
+        steps.step(0, page(Some(50)));
+        assert!(looks(&steps.step(50_000, StepInput::Time)));
+        (steps.before_page, steps.cursor, steps.view.scanned) = ((Some(50), 50), Some(100), 100);
+        let portion = Portion::take(&mut VecDeque::new(), 1).0;
+        let reading = Reading { portion, rest: VecDeque::new(), matching: Vec::new() };
+        steps.phase = Phase::Read(reading);
+        let next = steps.step(50_000, StepInput::Read(vec![Err(ReadFailure::Later)]));
+        assert!(matches!(next, Next::Rest { .. }), "{next:?}");
+        let next = steps.step(50_000 + RETRY_PAUSE_US, StepInput::Time);
+        assert!(matches!(next, Next::Look(Page { cursor: Some(50), .. })), "{next:?}");
+        assert_eq!(steps.view().scanned, 50);
+    }
+
+    #[test]
     fn it_ends_between_pages_when_it_is_cancelled() {
         let mut steps = steps();
         steps.step(0, StepInput::Time);
@@ -411,6 +488,63 @@ mod tests {
         assert!(matches!(steps.step(0, StepInput::Changed(Err(refused))), Next::End));
         let view = steps.view();
         assert_eq!((view.state, view.changed, view.skipped), (BulkState::Failed, 0, 2));
+    }
+
+    fn waiting(count: u64) -> VecDeque<(MessageId, u64)> {
+        (1..=count).map(|sequence| (MessageId { namespace: NamespaceId::DEFAULT, sequence }, 1)).collect()
+    }
+
+    fn gone() -> Error {
+        Error::MessageNotFound { id: String::new() }
+    }
+
+    fn answer(results: Vec<Result<(), Error>>) -> Answer {
+        Answer { result: Ok(Reply::None), results, duplicates: None, operations: None }
+    }
+
+    fn asked(next: &Next) -> usize {
+        let Next::Change(items) = next else { panic!("{next:?}") };
+        items.len()
+    }
+
+    #[test]
+    fn at_a_rate_a_page_is_changed_by_several_records() {
+        let mut steps = steps_at(Some(200));
+        (steps.waiting, steps.view.matched) = (waiting(5), 5);
+        let (mut now_us, mut records) = (0, Vec::new());
+        let mut heard = StepInput::Time;
+        let end = loop {
+            match steps.step(now_us, heard) {
+                Next::Change(items) => {
+                    records.push((now_us, items.len()));
+                    let results = (0..items.len()).map(|at| if at == 0 { Ok(()) } else { Err(gone()) });
+                    heard = StepInput::Changed(Ok(answer(results.collect())));
+                }
+                Next::Rest { until_us } => (now_us, heard) = (until_us, StepInput::Time),
+                next => break next,
+            }
+        };
+        assert_eq!(records, [(0, 2), (10_000, 2), (20_000, 1)]);
+        assert!(matches!(end, Next::End), "{end:?}");
+        assert_eq!((steps.view().state, steps.view().changed, steps.view().skipped), (BulkState::Done, 3, 2));
+    }
+
+    #[test]
+    fn a_cancelled_bulk_at_a_rate_skips_the_rest_of_its_page() {
+        let mut steps = steps_at(Some(1));
+        (steps.waiting, steps.view.matched) = (waiting(5), 5);
+        assert_eq!(asked(&steps.step(0, StepInput::Time)), 1);
+        steps.cancel();
+        let refused = StepInput::Changed(Err(Error::QueueClosed { queue: "b".to_owned() }));
+        assert!(matches!(steps.step(10, refused), Next::End));
+        assert_eq!((steps.view().state, steps.view().skipped), (BulkState::Failed, 5));
+        let mut steps = steps_at(Some(1));
+        (steps.waiting, steps.view.matched) = (waiting(5), 5);
+        steps.pace.take(0, 1);
+        assert!(matches!(steps.step(0, StepInput::Time), Next::Rest { until_us: 1_000_000 }));
+        steps.cancel();
+        assert!(matches!(steps.step(1_000_000, StepInput::Time), Next::End));
+        assert_eq!((steps.view().state, steps.view().skipped), (BulkState::Cancelled, 5));
     }
 
     #[test]

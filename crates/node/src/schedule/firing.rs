@@ -108,9 +108,9 @@ mod tests {
     fn missed_instants_are_caught_up_as_wanted() {
         assert_eq!(sent(&fired(Missed::Once, 100, 500, 1_090)), [500]);
         assert_eq!(sent(&fired(Missed::All, 100, 500, 890)), [500, 600, 700, 800]);
-        assert_eq!(sent(&fired(Missed::Skip, 100, 500, 1_090)), []);
+        assert!(sent(&fired(Missed::Skip, 100, 500, 1_090)).is_empty());
         assert_eq!(sent(&fired(Missed::Skip, 100, 500, 1_030)), [500], "the latest one is on time");
-        assert_eq!(sent(&fired(Missed::Skip, 1_000, 500, 600)), []);
+        assert!(sent(&fired(Missed::Skip, 1_000, 500, 600)).is_empty());
         assert_eq!(fired(Missed::Skip, 100, 500, 1_090).last().unwrap().next_at_us, 1_100 * S);
     }
 

@@ -13,7 +13,7 @@ use sluice_engine::limit::LimitRules;
 use sluice_engine::outcome::Reply;
 use sluice_engine::settings::{OnExpire, OrderingRetry, Overflow, Placement, QueuePatch};
 use sluice_engine::{BEHAVIOUR_VERSION, Engine, Outcome};
-use sluice_node::shard::request::write_record;
+use sluice_record::write_record;
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 const MESSAGES: usize = 100_000;

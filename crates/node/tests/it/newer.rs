@@ -7,8 +7,8 @@ use std::time::Duration;
 use sluice_engine::{BEHAVIOUR_OLDEST, BEHAVIOUR_VERSION, Command};
 use sluice_journal::{Batch, Opened};
 use sluice_node::shard::recover::recover;
-use sluice_node::shard::request::write_record;
 use sluice_node::{Node, StartError};
+use sluice_record::write_record;
 
 use crate::support::{append, open, options, send};
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use sluice_engine::{BEHAVIOUR_OLDEST, BEHAVIOUR_VERSION, Command};
 use sluice_journal::Batch;
-use sluice_node::shard::request::write_record;
 use sluice_node::{Node, Options};
+use sluice_record::write_record;
 
 use crate::cluster::{leader, stop, three_on};
 use crate::support::{append, options, payloads, receive, send};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use sluice_engine::command::{Command, Receive, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::{Engine, Outcome};
-use sluice_node::shard::request::write_record;
+use sluice_record::write_record;
 
 fn timed(engine: &mut Engine, index: u64, command: &Command<'_>, outcome: &mut Outcome) -> Duration {
     let mut batch = sluice_journal::Batch::new();

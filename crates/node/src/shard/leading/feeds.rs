@@ -3,9 +3,10 @@
 //! A feed exists from its first reader on, and for a while after its last one has left, so that a reader that
 //! comes back in time misses nothing. The engine reports events while there is a feed.
 
+use std::hash::Hasher as _;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 use sluice_engine::Error;
 use sluice_engine::event::{Event, EventDetail};
 use sluice_engine::id::NamespaceId;
@@ -75,11 +76,21 @@ impl OfNamespace {
     }
 }
 
+/// The identity of a leadership with its first reader at this time of the log. Those of one time have
+/// different epochs: when the end of a log is lost in a crash, its time goes on from before. Those of one
+/// epoch are of different shards, and began at different times.
+fn run_of(now_us: u64, epoch: u64) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write_u64(now_us);
+    hasher.write_u64(epoch);
+    hasher.finish()
+}
+
 /// All feeds of a shard.
 #[derive(Debug, Default)]
 pub(super) struct Feeds {
     options: EventOptions,
-    /// Identity of this start: the log's time of its first reader.
+    /// Identity of this leadership: see [`run_of`].
     run: u64,
     namespaces: FxHashMap<NamespaceId, OfNamespace>,
     count: usize,
@@ -250,7 +261,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             return Err(Error::QueueNotFound { queue: queue.chars().take(128).collect() });
         }
         let now = (self.engine.applied_index() + 1, 0);
-        let feed = self.leading.feeds.enter(&topic, now, self.now_us)?;
+        let feed = self.leading.feeds.enter(&topic, now, run_of(self.now_us, self.engine.epoch()))?;
         self.engine.watch_events(true);
         let cursor = feed.enter(after, now);
         Ok(Reader { feed, cursor, topic, mailbox: self.mailbox.clone() })

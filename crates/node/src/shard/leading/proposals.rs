@@ -8,13 +8,14 @@ use std::collections::VecDeque;
 use sluice_engine::command::Command;
 use sluice_engine::{Error, NamespaceId};
 use sluice_journal::{Batch, Class, Refused};
+use sluice_record::write_record;
 use sluice_replica::{BATCH_BYTES_MAX, GROUP_BYTES, UNCOMMITTED_BYTES_MAX};
 
 use super::waiting_pulls::{Claims, WaitingPull};
 use crate::clock::Clock;
 use crate::plant::{self, Plant};
 use crate::shard::Shard;
-use crate::shard::request::{Acquiring, Answer, Attaching, Proposal, ReplyTo, class_of, write_record};
+use crate::shard::request::{Acquiring, Answer, Attaching, Proposal, ReplyTo, class_of};
 use crate::shard::store::Store;
 
 /// Size from which a step's batch takes no further request, in bytes.

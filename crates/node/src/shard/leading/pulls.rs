@@ -10,6 +10,7 @@ use sluice_engine::outcome::Delivery;
 use sluice_engine::settings::QueuePatch;
 use sluice_engine::{Engine, Error};
 use sluice_journal::Class;
+use sluice_record::write_record;
 use smallvec::SmallVec;
 
 use super::proposals::Pending;
@@ -17,7 +18,7 @@ use super::waiting_pulls::{Claims, QueueIds, WaitingPull, WaitingPulls};
 use crate::clock::Clock;
 use crate::shard::Shard;
 use crate::shard::delivery::{Given, read_given, release};
-use crate::shard::request::{Pull, write_record};
+use crate::shard::request::Pull;
 use crate::shard::store::Store;
 
 /// Upper limit of names kept; deleted queues leave theirs behind, so that the table is emptied at this

@@ -22,6 +22,7 @@ use sluice_engine::{Command, Engine, consensus_entry};
 use sluice_journal::{
     Batch, BlobKey, BlobLocation, BlobRead, Class, DiskJournal, Event, Journal, Refused, Status, Writer,
 };
+use sluice_record::write_record;
 use sluice_replica::{
     Clocks, Config, Dropped, Envelope, Fetch, Follower, Member, MemberEvent, Members, Memory, NodeId,
     NotProposed, OwnRecords, ReadId, Role, Start, StateMessage, Work,
@@ -31,7 +32,6 @@ use self::changes::{Changes, ShardMembers};
 use self::forgotten::Forgotten;
 use self::inbox::{Inbox, Input};
 use super::recover::live_blobs;
-use super::request::write_record;
 use super::store::{Heard, Standing, Store};
 use crate::api::{ReplicaMetrics, StartError};
 

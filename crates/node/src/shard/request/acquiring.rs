@@ -7,9 +7,10 @@ use sluice_engine::limits::LOCK_WAIT_MS_MAX;
 use sluice_engine::locks::LockGrant;
 use sluice_engine::{Error, NamespaceId};
 use sluice_journal::{Batch, Class};
+use sluice_record::record_of;
 use tokio::sync::oneshot;
 
-use super::proposal::{class_of, record_of};
+use super::proposal::class_of;
 use super::read::FoundDocument;
 
 /// A grant that its caller is given.

@@ -6,9 +6,9 @@ use sluice_engine::Error;
 use sluice_engine::command::{Attach, Command};
 use sluice_engine::id::{ConsumerId, NamespaceId};
 use sluice_journal::Batch;
+use sluice_record::write_record;
 use tokio::sync::oneshot;
 
-use super::proposal::write_record;
 use crate::shard::channel::Channel;
 
 /// A consumer to be attached.

@@ -20,7 +20,7 @@ pub use answer::{Answer, Completion, Operations};
 pub(crate) use answer::{of_done, unexpected};
 pub use attach::Attaching;
 pub(super) use proposal::class_of;
-pub use proposal::{Proposal, ReplyTo, write_record};
+pub use proposal::{Proposal, ReplyTo};
 pub use pull::{Pull, PullReply};
 pub use read::{FoundDocument, Read, ShardView};
 pub use result_wait::{ResultWait, WaitOutcome};
@@ -87,7 +87,7 @@ const _: () = assert!(size_of::<Request>() <= 80);
 impl Request {
     /// The request for a command without an answer.
     pub fn surely(command: &Command<'_>) -> Request {
-        Request::Surely(proposal::record_of(command))
+        Request::Surely(sluice_record::record_of(command))
     }
 
     /// The proof that it needs. A pull that finds messages becomes a record as well.

@@ -2,16 +2,14 @@
 
 use bytes::Bytes;
 use sluice_engine::change::ChangeAction;
-use sluice_engine::command::{Command, RecordSink};
+use sluice_engine::command::Command;
 use sluice_engine::settings::QueuePatch;
-use sluice_journal::{Batch, Class, RecordWriter};
+use sluice_journal::{Batch, Class};
+use sluice_record::{ITEM_BYTES, record_of};
 use tokio::sync::oneshot;
 
 use super::answer::{Answer, Completion};
 use crate::mailbox::Mailbox;
-
-/// Estimate of an item's encoding besides payload and headers, in bytes.
-const ITEM_BYTES: usize = 48;
 
 /// A record, encoded by its caller.
 #[derive(Debug)]
@@ -73,70 +71,6 @@ fn relieves(operation: &Command<'_>) -> bool {
     matches!(operation, Command::Settle { .. } | Command::LockRelease { .. })
 }
 
-/// Appends a command to a batch, as one record.
-#[inline]
-pub fn write_record(batch: &mut Batch, command: &Command<'_>) {
-    batch.reserve(size_hint(command));
-    encode(batch, command);
-}
-
-/// A batch of one record.
-pub(super) fn record_of(command: &Command<'_>) -> Batch {
-    let mut record = Batch::with_capacity(size_hint(command));
-    encode(&mut record, command);
-    record
-}
-
-#[inline]
-fn encode(batch: &mut Batch, command: &Command<'_>) {
-    command.encode(&mut Sink(batch.record(command.blob_count())));
-}
-
-/// Estimate of a record's encoding, in bytes; too little costs a reallocation.
-#[inline]
-fn size_hint(command: &Command<'_>) -> usize {
-    match command {
-        Command::Send(send) => {
-            let items = send.items.iter();
-            128 + send.queue.len()
-                + items.map(|item| ITEM_BYTES + item.payload.len() + 32 * item.headers.len()).sum::<usize>()
-        }
-        Command::Receive(_) => 256,
-        _ => size_hint_of_others(command),
-    }
-}
-
-fn size_hint_of_others(command: &Command<'_>) -> usize {
-    match command {
-        Command::Group(group) => {
-            let items =
-                group.members.iter().chain(std::iter::once(group.callback)).map(|member| &member.item);
-            128 + items
-                .map(|item| 2 * ITEM_BYTES + item.payload.len() + 32 * item.headers.len())
-                .sum::<usize>()
-        }
-        Command::Settle { items, .. } => {
-            64 + items
-                .iter()
-                .map(|item| ITEM_BYTES + item.result.map_or(0, |it| it.bytes.len()))
-                .sum::<usize>()
-        }
-        Command::Report { items, .. } => {
-            64 + items.iter().map(|item| ITEM_BYTES + item.checkpoint.map_or(0, <[u8]>::len)).sum::<usize>()
-        }
-        Command::Transaction(whole) => {
-            128 + whole.operations.iter().map(|operation| 8 + size_hint(operation)).sum::<usize>()
-        }
-        Command::DocumentPut(put) => 512 + put.content.len() + 32 * put.attributes.len(),
-        Command::UploadChunk(chunk) => 512 + chunk.content.len(),
-        Command::SchedulePut(put) => 512 + put.item.payload.len() + 32 * put.item.headers.len(),
-        Command::Resume { receipts, .. } => 64 + receipts.len() * ITEM_BYTES,
-        Command::Extend { items, .. } => 64 + items.len() * ITEM_BYTES,
-        Command::Change(change) => 512 + change.items.len() * ITEM_BYTES,
-        _ => 256,
-    }
-}
-
 /// Class of a command. Settling without texts and results frees space, so that the reserve serves it on a
 /// full disk, where texts are left out (`leading/proposals.rs`); pausing or closing a queue reduces what
 /// comes.
@@ -189,20 +123,6 @@ pub(in crate::shard) fn class_of(command: &Command<'_>) -> Class {
 /// True when the patch only pauses, resumes, closes or opens.
 fn only_marks(patch: &QueuePatch) -> bool {
     *patch == QueuePatch { paused: patch.paused, closed: patch.closed, ..QueuePatch::default() }
-}
-
-struct Sink<'a>(RecordWriter<'a>);
-
-impl RecordSink for Sink<'_> {
-    #[inline]
-    fn body(&mut self, bytes: &[u8]) {
-        self.0.body(bytes);
-    }
-
-    #[inline]
-    fn blob(&mut self, pieces: &[&[u8]]) {
-        self.0.blob(pieces);
-    }
 }
 
 /// Destination of an answer.

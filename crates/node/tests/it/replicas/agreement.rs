@@ -12,8 +12,8 @@ use sluice_engine::Command;
 use sluice_journal::{
     Batch, BlobKey, BlobLocation, BlobRead, Class, Committed, Event, Journal, Records, Refused, Status,
 };
-use sluice_node::shard::request::write_record;
 use sluice_node::shard::store::{Heard, Standing, Store};
+use sluice_record::write_record;
 use sluice_replica::{Clocks, NodeId};
 
 use super::rng::Rng;

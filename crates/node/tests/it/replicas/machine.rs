@@ -8,8 +8,9 @@ use sluice_engine::{BEHAVIOUR_VERSION, Engine};
 use sluice_journal::Batch;
 use sluice_node::clock::{Clock, LogClock};
 use sluice_node::mailbox::Mailbox;
-use sluice_node::shard::request::{Request, write_record};
+use sluice_node::shard::request::Request;
 use sluice_node::shard::{Parts, Shard};
+use sluice_record::write_record;
 
 use super::agreement::{Agreement, Member};
 use crate::rig::{KEY, START_US, Time};
