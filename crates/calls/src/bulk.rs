@@ -5,11 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sluice_engine::change::Verb;
 use sluice_engine::limit::Cost;
-use sluice_engine::query::State;
 use sluice_engine::{Error, NamespaceId};
-use sluice_node::bulk::{
-    BulkAction, BulkRequest, BulkState, BulkView, Filter as EngineFilter, HeaderIs as EngineHeader, id_text,
-};
+use sluice_node::bulk::{BULK_PER_SECOND_MAX, BulkAction, BulkRequest, BulkState, BulkView, id_text};
+use sluice_node::search::MessageFilter;
 
 use crate::access::Right;
 use crate::call::{Body, Done, How, Unary};
@@ -17,15 +15,13 @@ use crate::changes::{AtMs, Attempts, DelayMs, MessageCost, Priority, deliver, fr
 use crate::error::{CallError, ErrorCode};
 use crate::fault::{Fault, Read};
 use crate::hot::AT_MS_EXAMPLE;
-use crate::payload::Tags;
+use crate::messages::message_filter;
+use crate::payload::{JsonObject, Tags};
 use crate::permit::Permit;
 use crate::value::{Within, Word, words};
 
 /// Characters of an unknown id that an error shows.
 const ID_CHARS_MAX: usize = 64;
-
-type TimeMs = Within<0, { u64::MAX }>;
-type AttemptsMin = Within<0, { u16::MAX as u64 }>;
 
 words! {
     BulkState:
@@ -38,7 +34,7 @@ words! {
 /// Id of a bulk for examples.
 const BULK_EXAMPLE: &str = "0006475d6a9f8000";
 
-/// The messages of a queue that a bulk changes: everything that is given has to match.
+/// The messages of a queue that a bulk changes.
 // No default of the whole: with one, the schema would require no field.
 #[derive(Clone, Default, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -48,91 +44,18 @@ pub struct Filter {
     #[schemars(required)]
     #[serde(skip_serializing_if = "Option::is_none")]
     queue: Option<String>,
-    /// Messages in this state.
+    /// Filter that the message matches, as one JSON object of its fields; default: all messages.
     #[serde(skip_serializing_if = "Option::is_none")]
-    state: Option<Word<State>>,
-    /// Messages with this tag.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tag: Option<String>,
-    /// Messages with this header.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    header: Option<HeaderIs>,
-    /// Messages sent before this time, in milliseconds since the Unix epoch.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sent_before_ms: Option<TimeMs>,
-    /// Messages sent at this time or later, in milliseconds since the Unix epoch.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sent_after_ms: Option<TimeMs>,
-    /// Messages with at least so many attempts begun.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    attempts_min: Option<AttemptsMin>,
-    /// Messages with this text in the error of one of the attempts that they remember.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error_contains: Option<String>,
+    r#where: Option<JsonObject>,
 }
 
-/// A header and its value.
-// No default of the whole: with one, the schema would require no field.
-#[derive(Clone, Default, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "BulkHeader")]
-pub struct HeaderIs {
-    /// Name of the header.
-    #[schemars(required)]
-    name: Option<String>,
-    /// Its whole value.
-    #[schemars(required)]
-    value: Option<String>,
-}
-
-impl TryFrom<Filter> for EngineFilter {
-    type Error = Box<Fault>;
-
-    fn try_from(filter: Filter) -> Read<EngineFilter> {
-        let missing = || Fault::missing("queue", "name the queue of the messages");
-        let header = filter.header.map(EngineHeader::try_from).transpose();
-        Ok(EngineFilter {
-            queue: filter.queue.ok_or_else(missing)?,
-            state: filter.state.map(|Word(state)| state),
-            tag: filter.tag,
-            header: header.map_err(|fault| fault.inside("header"))?,
-            sent_before_ms: filter.sent_before_ms.map(Within::get),
-            sent_after_ms: filter.sent_after_ms.map(Within::get),
-            attempts_min: filter.attempts_min.map(|attempts| attempts.get() as u16),
-            error_contains: filter.error_contains,
-        })
-    }
-}
-
-impl From<&EngineFilter> for Filter {
-    fn from(filter: &EngineFilter) -> Filter {
+impl From<&BulkRequest> for Filter {
+    fn from(request: &BulkRequest) -> Filter {
+        let text = Some(request.filter.text()).filter(|_| *request.filter != MessageFilter::default());
         Filter {
-            queue: Some(filter.queue.clone()),
-            state: filter.state.map(Word),
-            tag: filter.tag.clone(),
-            header: filter.header.as_ref().map(HeaderIs::from),
-            sent_before_ms: filter.sent_before_ms.map(Within::clamped),
-            sent_after_ms: filter.sent_after_ms.map(Within::clamped),
-            attempts_min: filter.attempts_min.map(|attempts| Within::clamped(attempts.into())),
-            error_contains: filter.error_contains.clone(),
+            queue: Some(request.queue.to_string()),
+            r#where: text.map(|text| JsonObject(text.to_owned())),
         }
-    }
-}
-
-impl TryFrom<HeaderIs> for EngineHeader {
-    type Error = Box<Fault>;
-
-    fn try_from(header: HeaderIs) -> Read<EngineHeader> {
-        Ok(EngineHeader {
-            name: header.name.ok_or_else(|| Fault::missing("name", "name the header"))?,
-            value: header.value.ok_or_else(|| Fault::missing("value", "give the header's whole value"))?,
-        })
-    }
-}
-
-impl From<&EngineHeader> for HeaderIs {
-    fn from(header: &EngineHeader) -> HeaderIs {
-        HeaderIs { name: Some(header.name.clone()), value: Some(header.value.clone()) }
     }
 }
 
@@ -141,7 +64,9 @@ impl From<&EngineHeader> for HeaderIs {
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "BulkRequest")]
-#[schemars(example = json!({"action": "retry", "filter": {"queue": "a", "state": "dead"}, "dry_run": true}))]
+#[schemars(example = json!({
+    "action": "retry", "filter": {"queue": "a", "where": {"/state": "dead"}}, "dry_run": true,
+}))]
 pub struct Start {
     /// The change that is made to each message.
     #[schemars(required)]
@@ -175,6 +100,8 @@ pub struct Start {
     /// True: messages are only counted, and none is changed; default false.
     #[serde(default)]
     dry_run: bool,
+    /// Most messages that are changed in a second; default: as many as leave room for other requests.
+    per_second: Option<Within<1, { BULK_PER_SECOND_MAX as u64 }>>,
 }
 
 impl Start {
@@ -184,10 +111,12 @@ impl Start {
         let no_filter = || Fault::missing("filter", "say which messages, at least their queue");
         let Word(verb) = self.action.ok_or_else(no_action)?;
         let filter = self.filter.take().ok_or_else(no_filter)?;
-        let filter = filter.try_into().map_err(|fault: Box<Fault>| fault.inside("filter"))?;
+        let missing = || Fault::missing("queue", "name the queue of the messages").inside("filter");
+        let queue = filter.queue.ok_or_else(missing)?.into();
+        let filter = message_filter(filter.r#where.as_ref()).map_err(|fault| fault.inside("filter"))?;
         let (by, why) = (std::mem::take(&mut self.by), std::mem::take(&mut self.why));
-        let dry_run = self.dry_run;
-        Ok(BulkRequest { namespace, filter, action: self.action(verb)?, by, why, dry_run })
+        let (dry_run, per_second) = (self.dry_run, self.per_second.map(|rate| rate.get() as u32));
+        Ok(BulkRequest { namespace, queue, filter, action: self.action(verb)?, by, why, dry_run, per_second })
     }
 
     /// The action with its fields; those of others are refused.
@@ -240,11 +169,18 @@ impl Unary for Start {
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Started>, CallError> {
         let request = self.request(permit.namespace_id()?)?;
+        permit.allow_queue(Right::Operate, &request.queue)?;
         match &request.action {
-            BulkAction::Move { to } => permit.allow_queue(Right::Send, to)?,
-            BulkAction::Retry => permit.allow_queue(Right::Send, &request.filter.queue)?,
-            BulkAction::Deny => permit.allow_dead_letters(&request.filter.queue).await?,
-            BulkAction::Cancel | BulkAction::Hold | BulkAction::Approve | BulkAction::Set { .. } => {}
+            BulkAction::Move { to } => {
+                permit.allow_queue(Right::Operate, to)?;
+                permit.allow_queue(Right::Send, to)?;
+            }
+            BulkAction::Retry => permit.allow_queue(Right::Send, &request.queue)?,
+            BulkAction::Cancel
+            | BulkAction::Hold
+            | BulkAction::Approve
+            | BulkAction::Deny
+            | BulkAction::Set { .. } => {}
         }
         let bulk = id_text(permit.node().bulk_start(request).await?.id);
         Ok(Done::named(Started { bulk: bulk.clone() }, How::Begun, bulk))
@@ -277,6 +213,9 @@ pub struct Bulk {
     why: Option<String>,
     /// True when messages are only counted.
     dry_run: bool,
+    /// Most messages that are changed in a second; absent where the request names none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    per_second: Option<u32>,
     /// Messages in the queue when it began, in the state of the filter.
     total: u64,
     /// Messages that it has looked at.
@@ -285,7 +224,8 @@ pub struct Bulk {
     matched: u64,
     /// Messages of those that were changed; of a dry run: that would be.
     changed: u64,
-    /// Messages of those that were not: their state does not allow it, or they have changed meanwhile.
+    /// Messages of those that were not: their state does not allow it, they have changed meanwhile, or the
+    /// bulk ended before them.
     skipped: u64,
     /// When it began, in milliseconds since the Unix epoch.
     started_at_ms: u64,
@@ -300,7 +240,7 @@ pub struct Bulk {
 fn example() -> Value {
     json!({
         "bulk": BULK_EXAMPLE, "state": "running", "action": "move", "to": "b",
-        "filter": {"queue": "a", "state": "dead"}, "dry_run": false, "total": 12_000, "scanned": 1_280,
+        "filter": {"queue": "a", "where": {"/state": "dead"}}, "dry_run": false, "total": 12_000, "scanned": 1_280,
         "matched": 1_280, "changed": 1_279, "skipped": 1, "started_at_ms": AT_MS_EXAMPLE,
     })
 }
@@ -331,10 +271,11 @@ impl From<&BulkView> for Bulk {
             state: Word(view.state),
             action: Word(request.action.verb()),
             to,
-            filter: Filter::from(&request.filter),
+            filter: Filter::from(&**request),
             by: given(&request.by),
             why: given(&request.why),
             dry_run: request.dry_run,
+            per_second: request.per_second,
             total: view.total,
             scanned: view.scanned,
             matched: view.matched,
@@ -351,13 +292,20 @@ fn bulk_id(text: &str) -> Result<u64, Error> {
     from_hex(text).ok_or_else(|| Error::BulkNotFound { bulk: text.chars().take(ID_CHARS_MAX).collect() })
 }
 
+/// The bulk that is named, for a caller with this right in its queue.
+fn known(permit: &Permit<'_>, right: Right) -> Result<BulkView, CallError> {
+    let view = permit.node().bulk(permit.namespace_id()?, bulk_id(permit.name())?)?;
+    permit.allow_queue(right, &view.request.queue)?;
+    Ok(view)
+}
+
 /// The bulks of a namespace, oldest first.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "BulkListRequest")]
 pub struct List {}
 
-/// The bulks that run, and those that ended not long ago.
+/// The bulks that run, and those that ended not long ago; of queues that the caller may look at.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "BulkList")]
 #[schemars(example = json!({"bulks": [example()]}))]
@@ -371,7 +319,8 @@ impl Unary for List {
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Bulks>, CallError> {
-        let bulks = permit.node().bulks(permit.namespace_id()?);
+        let mut bulks = permit.node().bulks(permit.namespace_id()?);
+        bulks.retain(|bulk| permit.may_queue(Right::Observe, &bulk.request.queue));
         Ok(Bulks { bulks: bulks.iter().map(Bulk::from).collect() }.into())
     }
 }
@@ -387,8 +336,7 @@ impl Unary for Show {
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Bulk>, CallError> {
-        let view = permit.node().bulk(permit.namespace_id()?, bulk_id(permit.name())?)?;
-        Ok(Bulk::from(&view).into())
+        Ok(Bulk::from(&known(permit, Right::Observe)?).into())
     }
 }
 
@@ -403,7 +351,8 @@ impl Unary for Cancel {
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Bulk>, CallError> {
-        let view = permit.node().bulk_cancel(permit.namespace_id()?, bulk_id(permit.name())?).await?;
+        let known = known(permit, Right::Operate)?;
+        let view = permit.node().bulk_cancel(permit.namespace_id()?, known.id).await?;
         Ok(Bulk::from(&view).into())
     }
 }
@@ -425,31 +374,23 @@ mod tests {
         let required = |schema: schemars::Schema| schema.get("required").cloned();
         assert_eq!(required(schemars::schema_for!(Start)), Some(json!(["action", "filter"])));
         assert_eq!(required(schemars::schema_for!(Filter)), Some(json!(["queue"])));
-        assert_eq!(required(schemars::schema_for!(HeaderIs)), Some(json!(["name", "value"])));
     }
 
     #[test]
-    fn the_whole_filter_is_read_and_shown() {
-        let filter = json!({
-            "queue": "a", "state": "dead", "tag": "t", "header": {"name": "n", "value": "v"},
-            "sent_before_ms": 9, "sent_after_ms": 3, "attempts_min": 2, "error_contains": "451",
-        });
+    fn the_filter_is_read_and_shown() {
+        let condition = json!({"/state": "dead", "/errors": {"contains": "451"}});
+        let filter = json!({"queue": "a", "where": condition.to_string()});
         let body = json!({"action": "move", "to": "b", "dry_run": true, "by": "ann", "filter": filter});
         let request = read(body).unwrap();
         assert_eq!(request.action, BulkAction::Move { to: "b".into() });
-        assert_eq!((request.dry_run, request.by.as_str()), (true, "ann"));
-        let expected = EngineFilter {
-            queue: "a".into(),
-            state: Some(State::Dead),
-            tag: Some("t".into()),
-            header: Some(EngineHeader { name: "n".into(), value: "v".into() }),
-            sent_before_ms: Some(9),
-            sent_after_ms: Some(3),
-            attempts_min: Some(2),
-            error_contains: Some("451".into()),
-        };
-        assert_eq!(request.filter, expected);
-        assert_eq!(serde_json::to_value(Filter::from(&expected)).unwrap(), filter);
+        assert_eq!((request.dry_run, request.by.as_str(), &*request.queue), (true, "ann", "a"));
+        assert_eq!(*request.filter, MessageFilter::parse(&condition.to_string()).unwrap());
+        let shown = serde_json::to_value(Filter::from(&request)).unwrap();
+        assert_eq!(shown, json!({"queue": "a", "where": condition}));
+        assert_eq!(request.per_second, None);
+        let all = read(json!({"action": "hold", "filter": {"queue": "a"}, "per_second": 50})).unwrap();
+        assert_eq!(all.per_second, Some(50));
+        assert_eq!(serde_json::to_value(Filter::from(&all)).unwrap(), json!({"queue": "a"}));
     }
 
     #[test]
@@ -462,12 +403,21 @@ mod tests {
             (json!({"action": "hold", "to": "b", "filter": {"queue": "a"}}), "invalid_argument to"),
             (json!({"action": "hold", "priority": 1, "filter": {"queue": "a"}}), "invalid_argument action"),
             (
-                json!({"action": "hold", "filter": {"queue": "a", "header": {"name": "n"}}}),
-                "missing_field filter.header.value",
+                json!({"action": "hold", "filter": {"queue": "a", "where": r#"{"/sate":"dead"}"#}}),
+                "invalid_argument filter.where./sate",
             ),
         ] {
             let fault = read(body.clone()).unwrap_err();
             assert_eq!(format!("{} {}", fault.code, fault.field), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_rate_has_bounds() {
+        for per_second in [0, 100_001] {
+            let body = json!({"action": "hold", "filter": {"queue": "a"}, "per_second": per_second});
+            let error = from_value::<Start>(body).unwrap_err().to_string();
+            assert!(error.contains("100000"), "{error}");
         }
     }
 

@@ -176,10 +176,6 @@ impl Unary for Deny {
 
     async fn run(self, permit: &Permit<'_>) -> Answered {
         let id = operable(permit).await?;
-        // A denied message is a dead letter, which may move to another queue.
-        for queue in permit.node().queues_of(id.namespace, &[id]).await? {
-            permit.allow_dead_letters(&queue).await?;
-        }
         self.0.make(permit, id, ChangeAction::Deny).await
     }
 }

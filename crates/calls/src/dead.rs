@@ -147,8 +147,8 @@ pub struct Errors {
 
 /// Dead letters by the text of their last error.
 #[derive(Clone, Default, Debug, Serialize, JsonSchema)]
-#[schemars(example = json!({"errors": [{"error": "smtp: 451", "messages": 12}], "without_text": 2,
-    "with_other_texts": 0, "with_damaged_text": 0, "scanned": 14}))]
+#[schemars(example = json!({"errors": [{"error": "smtp: 451", "fingerprint": "724d96ee3b2a9c16", "messages": 12}],
+    "without_text": 2, "with_other_texts": 0, "with_damaged_text": 0, "scanned": 14}))]
 pub struct DeadErrors {
     /// The first 1,000 texts, fewer if memory is short; the most frequent first, equals by text.
     errors: Vec<DeadError>,
@@ -170,6 +170,9 @@ pub struct DeadErrors {
 pub struct DeadError {
     /// The text of their last error.
     error: String,
+    /// Fingerprint of the text, 16 hexadecimal digits, which a search finds by `/error_fingerprint`: errors
+    /// that differ in ids and times alone have the same.
+    fingerprint: String,
     /// Their number.
     messages: u64,
 }
@@ -204,7 +207,12 @@ impl Errors {
             }
         }
         counted.next = cursor.map(|cursor| cursor.to_string());
-        counted.errors = by_text.into_iter().map(|(error, messages)| DeadError { error, messages }).collect();
+        let told = |(error, (fingerprint, messages)): (String, (u64, u64))| DeadError {
+            error,
+            fingerprint: format!("{fingerprint:016x}"),
+            messages,
+        };
+        counted.errors = by_text.into_iter().map(told).collect();
         counted.errors.sort_by(|one, other| {
             other.messages.cmp(&one.messages).then_with(|| one.error.cmp(&other.error))
         });
@@ -214,18 +222,18 @@ impl Errors {
 
 impl DeadErrors {
     /// Counts a dead letter; `room`: bytes that are left for texts.
-    fn count(&mut self, error: LastError, by_text: &mut HashMap<String, u64>, room: &mut usize) {
-        let text = match error {
-            LastError::Text(text) => text,
+    fn count(&mut self, error: LastError, by_text: &mut HashMap<String, (u64, u64)>, room: &mut usize) {
+        let (text, fingerprint) = match error {
+            LastError::Text(text, fingerprint) => (text, fingerprint),
             LastError::NoText => return self.without_text += 1,
             LastError::Damaged => return self.with_damaged_text += 1,
         };
         let (is_full, bytes) = (by_text.len() >= TEXTS_MAX || text.len() > *room, text.len());
         match by_text.entry(text) {
-            Entry::Occupied(mut known) => *known.get_mut() += 1,
+            Entry::Occupied(mut known) => known.get_mut().1 += 1,
             Entry::Vacant(_) if is_full => self.with_other_texts += 1,
             Entry::Vacant(new) => {
-                new.insert(1);
+                new.insert((fingerprint, 1));
                 *room -= bytes;
             }
         }
@@ -329,8 +337,8 @@ inline_schemas! {
 #[cfg(test)]
 mod tests {
     use serde_json::from_value;
-    use sluice_engine::NamespaceId;
     use sluice_engine::command::{SettleItem, Settlement};
+    use sluice_engine::{NamespaceId, error_fingerprint};
     use sluice_node::api::ReceiveOptions;
 
     use super::*;
@@ -402,11 +410,12 @@ mod tests {
             let done = from_value::<Errors>(body).unwrap().run(&permit).await.unwrap();
             serde_json::to_value(done.answer).unwrap()
         };
+        let fingerprint = |text: &str| format!("{:016x}", error_fingerprint(text.as_bytes()));
         let all = json!({
             "errors": [
-                {"error": "smtp: 451", "messages": 2},
-                {"error": "no such user", "messages": 1},
-                {"error": "timeout", "messages": 1},
+                {"error": "smtp: 451", "fingerprint": fingerprint("smtp: 451"), "messages": 2},
+                {"error": "no such user", "fingerprint": fingerprint("no such user"), "messages": 1},
+                {"error": "timeout", "fingerprint": fingerprint("timeout"), "messages": 1},
             ],
             "without_text": 1, "with_other_texts": 0, "with_damaged_text": 0, "scanned": 5,
         });
@@ -451,19 +460,19 @@ mod tests {
     fn texts_beyond_the_bound_are_counted_together() {
         let (mut counted, mut by_text, mut room) = (DeadErrors::default(), HashMap::new(), usize::MAX);
         for at in 0..TEXTS_MAX + 7 {
-            counted.count(LastError::Text(at.to_string()), &mut by_text, &mut room);
+            counted.count(LastError::Text(at.to_string(), 7), &mut by_text, &mut room);
         }
-        counted.count(LastError::Text("0".to_owned()), &mut by_text, &mut room);
-        assert_eq!((by_text.len(), by_text["0"], counted.with_other_texts), (TEXTS_MAX, 2, 7));
+        counted.count(LastError::Text("0".to_owned(), 7), &mut by_text, &mut room);
+        assert_eq!((by_text.len(), by_text["0"].1, counted.with_other_texts), (TEXTS_MAX, 2, 7));
     }
 
     #[test]
     fn texts_beyond_the_memory_that_there_is_are_counted_together() {
         let (mut counted, mut by_text, mut room) = (DeadErrors::default(), HashMap::new(), 10);
         for text in ["12345", "123456", "1234", "12345"] {
-            counted.count(LastError::Text(text.to_owned()), &mut by_text, &mut room);
+            counted.count(LastError::Text(text.to_owned(), 7), &mut by_text, &mut room);
         }
-        assert_eq!((by_text["12345"], by_text["1234"], room), (2, 1, 1));
+        assert_eq!((by_text["12345"].1, by_text["1234"].1, room), (2, 1, 1));
         assert_eq!((by_text.len(), counted.with_other_texts), (2, 1));
     }
 }

@@ -250,8 +250,11 @@ impl CallError {
 
     /// A body of more than `limit` bytes.
     pub fn body_too_large(limit: usize) -> CallError {
-        CallError::new("body_too_large", format!("the body of this request may have {limit} bytes"))
-            .with(|details| details.number("limit", limit as u64))
+        CallError::new(
+            "body_too_large",
+            format!("the body of this request is too large: it may have {limit} bytes"),
+        )
+        .with(|details| details.number("limit", limit as u64))
     }
 
     /// The stable code.
@@ -276,7 +279,7 @@ impl CallError {
 
     /// True if the caller is not authenticated or lacks a right.
     pub fn is_denial(&self) -> bool {
-        matches!(self.code, "unauthenticated" | "forbidden")
+        matches!(self.code, "unauthenticated" | "forbidden" | "approval_needed")
     }
 
     /// True for an error of the server, which its operator has to know.

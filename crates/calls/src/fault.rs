@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::de;
 use sluice_engine::Error;
+use sluice_filter::FilterError;
 
 use crate::near::nearest;
 
@@ -112,6 +113,13 @@ impl Fault {
 impl From<Error> for Box<Fault> {
     fn from(error: Error) -> Self {
         Box::new(Fault { engine: Some(error.clone()), ..*Fault::new(error.code(), error.to_string()) })
+    }
+}
+
+impl From<FilterError> for Box<Fault> {
+    #[cold]
+    fn from(error: FilterError) -> Box<Fault> {
+        Box::new(Fault { field: error.at, ..*Fault::invalid(error.reason) })
     }
 }
 

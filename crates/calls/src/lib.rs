@@ -54,6 +54,7 @@ pub mod passed;
 pub mod payload;
 pub mod permit;
 pub mod policy;
+pub mod pushes;
 pub mod queue_defaults;
 pub mod queues;
 pub mod results;

@@ -14,7 +14,8 @@ use crate::value::{Nothing, PageSize, Shown, Whole, Within, cursor, cut_page, gi
 
 // Zero is left to the engine's check, which says what would be right.
 type InFlight = Within<0, { IN_FLIGHT_MAX as u64 }>;
-type RateCount = Within<0, { RATE_COUNT_MAX as u64 }>;
+type RateCount = Within<1, { RATE_COUNT_MAX as u64 }>;
+type RatePeriod = Within<1, RATE_PERIOD_MS_MAX>;
 
 /// Settings of a limit; absent fields do not limit.
 #[derive(Clone, Default, Debug, Deserialize, Serialize, JsonSchema)]
@@ -52,7 +53,7 @@ pub struct RateSettings {
     count: Option<RateCount>,
     /// The period, in milliseconds.
     #[schemars(required, range(min = 1))]
-    period_ms: Option<Within<0, RATE_PERIOD_MS_MAX>>,
+    period_ms: Option<RatePeriod>,
     /// Deliveries at once after a time without any, each counted as its cost; default: `count`.
     #[schemars(range(min = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]

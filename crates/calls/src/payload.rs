@@ -175,6 +175,16 @@ impl<'de> Deserialize<'de> for JsonObject {
     }
 }
 
+impl Serialize for JsonObject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !serializer.is_human_readable() {
+            return serializer.serialize_str(&self.0);
+        }
+        let object: serde_json::Value = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
+        object.serialize(serializer)
+    }
+}
+
 struct AsWritten;
 
 impl<'de> de::Visitor<'de> for AsWritten {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use sluice_engine::command::SendItem;
+use sluice_engine::item::SendOptions;
 use sluice_engine::{Error, MessageId, NamespaceId};
 use sluice_node::Node;
 
@@ -49,10 +51,45 @@ pub struct CallName<'c> {
 /// A request whose caller may do what it asks for, as far as its name tells. Made by [`Asker::permit`] alone;
 /// each call takes one. What only the body tells (queues of a receive from several, of a receipt, of a reply)
 /// the call checks by it.
+///
+/// ```
+/// use sluice_calls::{Permit, Unary, limits};
+///
+/// async fn handle(permit: &Permit<'_>) {
+///     let _ = limits::Delete {}.run(permit).await;
+/// }
+/// ```
+///
+/// Without one a call does not compile; one that is made by hand does not, either, nor does a way to the node
+/// past all calls:
+///
+/// ```compile_fail,E0061
+/// use sluice_calls::{Permit, Unary, limits};
+///
+/// async fn handle() {
+///     let _ = limits::Delete {}.run().await;
+/// }
+/// ```
+///
+/// ```compile_fail,E0451
+/// use sluice_calls::{Asker, CallName, Permit};
+///
+/// fn permit<'c>(asker: Asker<'c>, asked: CallName<'c>) -> Permit<'c> {
+///     Permit { asker, asked, proposes: false }
+/// }
+/// ```
+///
+/// ```compile_fail,E0624
+/// fn metrics(calls: &sluice_calls::Calls) {
+///     let _ = calls.node().metrics();
+/// }
+/// ```
 #[derive(Clone, Copy)]
 pub struct Permit<'c> {
     asker: Asker<'c>,
     asked: CallName<'c>,
+    /// True: it is for messages that are held until a person approves them, and no others.
+    proposes: bool,
 }
 
 impl fmt::Debug for Permit<'_> {
@@ -108,7 +145,7 @@ impl<'c> Asker<'c> {
     pub fn permitted(self, asked: CallName<'c>) -> Option<Permit<'c>> {
         let (namespace, target) = asked.target();
         decide(self.caller, asked.operation.right(), namespace, target).ok()?;
-        let permit = Permit { asker: self, asked };
+        let permit = Permit { asker: self, asked, proposes: false };
         permit.namespace_id().ok().map(|_| permit)
     }
 
@@ -118,13 +155,27 @@ impl<'c> Asker<'c> {
     /// `forbidden`, `unauthenticated`, or `rate_limited`.
     pub fn permit(self, asked: CallName<'c>) -> Result<Permit<'c>, CallError> {
         let (namespace, target) = asked.target();
-        let decided = decide(self.caller, asked.operation.right(), namespace, target);
-        decided.map_err(|denied| refused(self.peer, self.path, denied))?;
-        Ok(Permit { asker: self, asked })
+        let decided = match decide(self.caller, asked.operation.right(), namespace, target) {
+            Ok(()) => Ok(false),
+            // What its messages have to be is checked when they are read.
+            Err(_)
+                if asked.may_propose() && decide(self.caller, Right::Propose, namespace, target).is_ok() =>
+            {
+                Ok(true)
+            }
+            Err(denied) => Err(denied),
+        };
+        let proposes = decided.map_err(|denied| refused(self.peer, self.path, denied))?;
+        Ok(Permit { asker: self, asked, proposes })
     }
 }
 
 impl<'c> CallName<'c> {
+    /// True for calls that put messages into the queue that they name.
+    fn may_propose(&self) -> bool {
+        self.operation.right() == Right::Send && self.operation.subject() == Subject::Queue
+    }
+
     /// The namespace that it is about or in, and what the right is needed at.
     fn target(&self) -> (Option<&'c str>, Target<'c>) {
         let namespace = match self.operation.scope() {
@@ -277,6 +328,26 @@ impl<'c> Permit<'c> {
         self.caller().may(right, target).map_err(|denied| self.refused(denied))
     }
 
+    /// True if the permit is for messages that are held until a person approves them, and no others.
+    pub(crate) fn proposes(&self) -> bool {
+        self.proposes
+    }
+
+    /// Checks that the caller may send a message to a queue: any message, or one that a person has to
+    /// approve before it is delivered.
+    ///
+    /// # Errors
+    /// `forbidden`, `unauthenticated`, or `approval_needed`.
+    pub(crate) fn allow_send(&self, queue: &str, item: &SendItem<'_>) -> Result<(), CallError> {
+        let target = Target::Queue(self.namespace_name(), queue);
+        let Err(denied) = self.caller().may(Right::Send, target) else { return Ok(()) };
+        match self.caller().may(Right::Propose, target) {
+            Err(_) => Err(self.refused(denied)),
+            Ok(()) if is_proposal(item) => Ok(()),
+            Ok(()) => Err(self.refused(Denied::approval_needed(self.caller().name(), target))),
+        }
+    }
+
     /// True if the caller has a right with a key of the namespace.
     pub(crate) fn may_key(&self, right: Right, key: &str) -> bool {
         self.caller().may(right, Target::Key(self.namespace_name(), key)).is_ok()
@@ -350,23 +421,6 @@ impl<'c> Permit<'c> {
         Ok(())
     }
 
-    /// Checks the right to send to the queue that dead letters of `queue` move to, if they do.
-    ///
-    /// # Errors
-    /// `forbidden`, or `unauthenticated`.
-    pub(crate) async fn allow_dead_letters(&self, queue: &str) -> Result<(), CallError> {
-        if self.may_everywhere(Right::Send) {
-            return Ok(());
-        }
-        match self.node().queue(self.namespace_id()?, queue).await {
-            Ok(view) if view.settings.dead_letter_queue.is_empty() => Ok(()),
-            Ok(view) => self.allow_queue(Right::Send, &view.settings.dead_letter_queue),
-            // Nothing is moved from a queue that is not there.
-            Err(Error::QueueNotFound { .. }) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
     /// Checks that the caller has shown who they are, if anybody has to.
     ///
     /// # Errors
@@ -383,4 +437,12 @@ impl<'c> Permit<'c> {
     fn refused(&self, denied: Denied) -> CallError {
         refused(self.asker.peer, self.path(), denied)
     }
+}
+
+/// True for a message that is held, and neither changes another one nor keeps it back: who approves has seen
+/// what they approve, and nobody else waits for it.
+fn is_proposal(item: &SendItem<'_>) -> bool {
+    let stands_alone =
+        |options: &SendOptions<'_>| options.unique.is_none() && options.ordering_key.is_empty();
+    item.options.is_some_and(|options| options.hold && stands_alone(options))
 }

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sluice_engine::Error;
+use sluice_engine::push::PushSecrets;
 use sluice_engine::query::DefaultsView;
 use sluice_engine::settings::QueuePatch;
 
@@ -100,13 +102,27 @@ impl Unary for Put {
     const HOW: &'static [How] = &[How::Created, How::Done];
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<QueueDefaults>, CallError> {
-        let patch = QueuePatch::from(self.0);
+        self.0.check_push(permit.calls().pushes())?;
+        let known = match self.0.keeps_secrets() {
+            true => present_secrets(permit).await?,
+            false => PushSecrets::default(),
+        };
+        let patch = QueuePatch::from(self.0.with_secrets_of(&known)?);
         if let Some(to) = given(patch.dead_letter_queue.as_deref()) {
             permit.allow_queue(Right::Send, to)?;
         }
         let set = permit.node().defaults_set(permit.namespace_id()?, permit.name(), patch);
         let (defaults, created) = set.await?;
         Ok(Done::made(QueueDefaults::from(&defaults), created))
+    }
+}
+
+/// The secrets that the pattern has by now.
+async fn present_secrets(permit: &Permit<'_>) -> Result<PushSecrets, CallError> {
+    match permit.node().defaults(permit.namespace_id()?, permit.name()).await {
+        Ok(defaults) => Ok(defaults.patch.push_secrets.unwrap_or_default()),
+        Err(Error::DefaultsNotFound { .. }) => Ok(PushSecrets::default()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sluice_engine::Error;
+use sluice_engine::push::PushSecrets;
 use sluice_engine::query::{Counters, QueueView};
 use sluice_engine::settings::QueuePatch;
 
@@ -278,7 +280,7 @@ impl Unary for Put {
     const HOW: &'static [How] = &[How::Created, How::Done];
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Queue>, CallError> {
-        set_allowed(permit, self.0.into(), true).await
+        set_allowed(permit, self.0, true).await
     }
 }
 
@@ -292,18 +294,37 @@ impl Unary for Patch {
     type Answer = Queue;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Queue>, CallError> {
-        set_allowed(permit, self.0.into(), false).await
+        set_allowed(permit, self.0, false).await
     }
 }
 
 /// Changes the settings when the caller also has the rights at the queue that dead letters move to.
-async fn set_allowed(permit: &Permit<'_>, patch: QueuePatch, create: bool) -> Result<Done<Queue>, CallError> {
+async fn set_allowed(
+    permit: &Permit<'_>,
+    patch: QueueSettingsPatch,
+    create: bool,
+) -> Result<Done<Queue>, CallError> {
+    patch.check_push(permit.calls().pushes())?;
+    let known = match patch.keeps_secrets() {
+        true => present_secrets(permit).await?,
+        false => PushSecrets::default(),
+    };
+    let patch = QueuePatch::from(patch.with_secrets_of(&known)?);
     if let Some(to) = given(patch.dead_letter_queue.as_deref()) {
         permit.allow_queue(Right::Operate, to)?;
         // Dead letters are ready there, as what is sent is.
         permit.allow_queue(Right::Send, to)?;
     }
     set(permit, patch, create).await
+}
+
+/// The secrets that the pushes of the queue are signed with by now.
+async fn present_secrets(permit: &Permit<'_>) -> Result<PushSecrets, CallError> {
+    match permit.node().queue(permit.namespace_id()?, permit.name()).await {
+        Ok(queue) => Ok(queue.settings.push_secrets),
+        Err(Error::QueueNotFound { .. }) => Ok(PushSecrets::default()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 async fn set(permit: &Permit<'_>, patch: QueuePatch, create: bool) -> Result<Done<Queue>, CallError> {

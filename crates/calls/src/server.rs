@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use sluice_engine::Limits;
 use sluice_node::Node;
+use sluice_push::Pushes;
 use sluice_telemetry::spans::Traces;
 use tokio::sync::{Semaphore, watch};
 
@@ -34,6 +35,7 @@ pub struct Calls {
     statistics: Statistics,
     /// One for each chunk in JSON or protobuf that may wait for its turn.
     chunk_turns: Semaphore,
+    pushes: Pushes,
     /// `None`: no traces are told.
     traces: Option<Arc<Traces>>,
     started_at_ms: u64,
@@ -78,6 +80,7 @@ impl Calls {
             clustered: None,
             passed: Arc::default(),
             chunk_turns: Semaphore::new(CHUNKS_WAITING_MAX),
+            pushes: Pushes::default(),
             traces: None,
             started_at_ms: now_ms(),
             stop: watch::Sender::new(false),
@@ -95,6 +98,17 @@ impl Calls {
     #[must_use]
     pub fn traced(self, traces: Option<Arc<Traces>>) -> Calls {
         Calls { traces, ..self }
+    }
+
+    /// The same calls of a server that pushes messages.
+    #[must_use]
+    pub fn pushing(self, pushes: Pushes) -> Calls {
+        Calls { pushes, ..self }
+    }
+
+    /// Pushes of messages to endpoints.
+    pub fn pushes(&self) -> &Pushes {
+        &self.pushes
     }
 
     /// The traces of messages; `None`: none are told.

@@ -7,7 +7,7 @@ use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::access::{self, NewToken, Proof, Secret};
+use crate::access::{self, Grant, NewToken, Proof, Right, Secret};
 use crate::call::{Body, Done, How, Unary};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
@@ -251,7 +251,13 @@ pub struct WhoAmI {}
 /// Identity of the caller to the server, and what they may do.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WhoAmI")]
-#[schemars(example = json!({"name": "billing", "proof": "token", "grants": [SCOPE_EXAMPLE]}))]
+#[schemars(example = json!({
+    "name": "billing", "proof": "token", "grants": [SCOPE_EXAMPLE],
+    "rights": [{
+        "may": ["send", "receive", "result", "coordinate", "read"], "namespaces": ["shop"], "queues": ["*"],
+        "keys": ["*"],
+    }],
+}))]
 pub struct Who {
     /// Name of the identity; `anybody` where callers need not authenticate.
     name: String,
@@ -261,6 +267,46 @@ pub struct Who {
     /// Rules of the policy and scopes that allow the caller something; absent where nobody is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     grants: Option<Vec<String>>,
+    /// Rights by these, in the same order; absent where nobody is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rights: Option<Vec<Rights>>,
+}
+
+/// Rights by a rule or a scope. The names that they count for are patterns, in which `*` stands for any text.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Rights {
+    /// Names of the rights.
+    may: Vec<Word<Right>>,
+    /// Patterns of the namespaces.
+    namespaces: Vec<String>,
+    /// Patterns of their queues. What concerns a whole namespace needs all of them.
+    queues: Vec<String>,
+    /// Patterns of the keys of their locks and documents.
+    keys: Vec<String>,
+}
+
+words! {
+    Right:
+        "send" = Right::Send,
+        "propose" = Right::Propose,
+        "receive" = Right::Receive,
+        "result" = Right::Result,
+        "coordinate" = Right::Coordinate,
+        "read" = Right::Read,
+        "observe" = Right::Observe,
+        "operate" = Right::Operate,
+        "admin" = Right::Admin;
+}
+
+impl From<&Grant> for Rights {
+    fn from(grant: &Grant) -> Rights {
+        Rights {
+            may: grant.rights().map(Word).collect(),
+            namespaces: grant.namespaces.texts(),
+            queues: grant.queues.texts(),
+            keys: grant.keys.texts(),
+        }
+    }
 }
 
 /// A kind of proof of an identity.
@@ -296,6 +342,7 @@ impl Unary for WhoAmI {
             name: caller.name().to_owned(),
             proof: identity.map(|identity| Word(identity.proof().into())),
             grants: identity.map(|identity| identity.grants().map(str::to_owned).collect()),
+            rights: identity.map(|identity| identity.grants.iter().map(|grant| (&**grant).into()).collect()),
         };
         Ok(who.into())
     }

@@ -245,7 +245,7 @@ async fn clear(permit: &Permit<'_>, operations: &[Operation<'_>]) -> Result<(), 
 
 fn allow(permit: &Permit<'_>, operation: &Operation<'_>) -> Result<(), CallError> {
     match operation {
-        Operation::Send(message) => permit.allow_queue(Right::Send, message.queue),
+        Operation::Send(message) => permit.allow_send(message.queue, &message.item),
         Operation::Put(KeyedPut { key: Some(key), .. })
         | Operation::Patch(KeyedPatch { key: Some(key), .. })
         | Operation::Delete(KeyedDelete { key: Some(key), .. })
@@ -384,8 +384,9 @@ impl<'a> Given<'a> {
 }
 
 fn put_settlement(item: &SettleItem<'_>, fields: &mut Fields) {
-    fields.text("receipt", Some(&item.receipt.to_string()));
-    let (outcome, delay_ms) = match item.settlement {
+    let SettleItem { receipt, settlement, error, result, add_cost } = item;
+    fields.text("receipt", Some(&receipt.to_string()));
+    let (outcome, delay_ms) = match *settlement {
         Settlement::Ack => ("ack", None),
         Settlement::Nack { delay_ms } => ("nack", delay_ms),
         Settlement::Release { delay_ms } | Settlement::GiveBack { delay_ms } => ("release", Some(delay_ms)),
@@ -393,11 +394,12 @@ fn put_settlement(item: &SettleItem<'_>, fields: &mut Fields) {
     };
     fields.text("outcome", Some(outcome));
     fields.number("delay_ms", delay_ms);
-    fields.text("error", Some(item.error));
-    if let Some(result) = &item.result {
+    fields.text("error", Some(error));
+    if let Some(result) = result {
         fields.text("content_type", Some(result.content_type));
         fields.octets("result", result.bytes);
     }
+    fields.number("add_cost", (*add_cost > 0).then_some(u64::from(*add_cost)));
 }
 
 fn key_of(key: Option<&String>) -> Read<&str> {

@@ -13,8 +13,8 @@ use crate::operation::{Operation, unary_operations};
 use crate::permit::Permit;
 use crate::{
     attachments, bulk, changes, cluster, cluster_limits, consumers, dead, documents, finalize, flows, groups,
-    health, keys, limits, locks, membership, messages, namespaces, policy, queue_defaults, queues, results,
-    schedules, status, test_time, tokens, transactions,
+    health, keys, limits, locks, membership, messages, namespaces, policy, pushes, queue_defaults, queues,
+    results, schedules, status, test_time, tokens, transactions,
 };
 
 macro_rules! unary {

@@ -42,6 +42,7 @@ fn values(setting: &Value) -> String {
         },
         Some("boolean") => "`true`, `false`".to_owned(),
         Some("string") => "a text".to_owned(),
+        Some("array") => "a list of texts".to_owned(),
         _ => "an object".to_owned(),
     }
 }

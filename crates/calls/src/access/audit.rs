@@ -54,6 +54,19 @@ impl Access {
         }
     }
 
+    /// Records what the server has done by itself, durably. Where callers need not authenticate, nothing is
+    /// recorded.
+    pub(crate) async fn record_own(&self, node: &Node, operation: &str, target: &str, outcome: &str) {
+        if self.asks() {
+            let at_ms = node.clock().now_ms();
+            let entry = json!({
+                "at_ms": at_ms, "who": "server", "proof": null, "address": null, "operation": operation,
+                "target": self::target(target), "outcome": outcome, "request_id": null,
+            });
+            self.take_down(node, entry).await;
+        }
+    }
+
     /// Takes down what was refused and not taken down one by one: when ten minutes of it are over, or `all`
     /// of it.
     pub async fn sum_up_refusals(&self, node: &Node, all: bool) {
@@ -109,9 +122,10 @@ fn log_lacking(entry: &str, reason: &str) {
 }
 
 fn entry(peer: &Peer, caller: &Caller, act: Act<'_>, now_ms: u64) -> Value {
-    let proof = caller.identity().map(|identity| match identity.proof() {
-        Proof::Certificate(serial) => format!("certificate {serial}"),
-        Proof::Token(id) => format!("token {id}"),
+    let proof = caller.identity().map(|identity| {
+        let proof = identity.proof();
+        let (Proof::Certificate(number) | Proof::Token(number)) = proof;
+        format!("{} {number}", proof.kind())
     });
     json!({
         "at_ms": now_ms,

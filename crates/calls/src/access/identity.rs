@@ -50,6 +50,16 @@ pub enum Proof {
     Token(Arc<str>),
 }
 
+impl Proof {
+    /// Name of the kind of credential.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Proof::Certificate(_) => "certificate",
+            Proof::Token(_) => "token",
+        }
+    }
+}
+
 /// An authenticated caller.
 #[derive(Debug)]
 pub struct Identity {
@@ -77,7 +87,7 @@ pub enum Caller {
 /// The reason for refusing a request: one of the codes of [`crate::codes`], and a sentence for the caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Denied {
-    /// `unauthenticated`, `forbidden` or `rate_limited`.
+    /// `unauthenticated`, `forbidden`, `approval_needed` or `rate_limited`.
     pub code: &'static str,
     /// The request, and the reason for refusing it.
     pub message: String,
@@ -232,6 +242,11 @@ impl Grant {
         }
     }
 
+    /// The rights that it gives, without that to what everybody may do.
+    pub(crate) fn rights(&self) -> impl Iterator<Item = Right> {
+        Right::ALL.into_iter().filter(|right| *right != Right::Open && self.roles.allow(*right))
+    }
+
     fn allows(&self, right: Right, target: Target<'_>) -> bool {
         self.roles.allow(right)
             && match target {
@@ -262,6 +277,15 @@ impl Denied {
     /// The denial `unauthenticated`, with a sentence for the caller.
     pub fn unauthenticated(message: impl Into<String>) -> Denied {
         Denied { code: "unauthenticated", message: message.into(), retry_after_ms: None }
+    }
+
+    /// The denial of a message that `name` may not send there without a person's approval.
+    pub(crate) fn approval_needed(name: &str, target: Target<'_>) -> Denied {
+        let message = format!(
+            "{name:?} may only propose messages {target}: send it with `hold`, and without `unique` and \
+             `ordering_key`; it is delivered when a person has approved it"
+        );
+        Denied { code: "approval_needed", message, retry_after_ms: None }
     }
 }
 

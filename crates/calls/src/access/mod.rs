@@ -48,13 +48,13 @@ use sluice_node::AgreedClock;
 use tokio::sync::watch;
 
 use crate::system::Version;
-use identity::Grant;
 use rate::Limiter;
 use refusals::Refusals;
 
 pub use audit::{AUDIT_PAGE_MAX, Act, AuditEntry};
 pub use certificate::ClientCertificate;
 pub use guard::{ConnectionSlot, Guard, GuardOptions, Turned};
+pub(crate) use identity::Grant;
 pub use identity::{Caller, Denied, Identity, Proof, Target};
 pub use kept::{check_kept, decide, is_kept};
 pub use pattern::Patterns;

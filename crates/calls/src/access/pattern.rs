@@ -45,6 +45,11 @@ impl Patterns {
         Patterns(Box::new([]))
     }
 
+    /// The patterns as text.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.0.iter().map(|pattern| String::from(&**pattern)).collect()
+    }
+
     /// True if a name matches.
     pub fn fit(&self, name: &str) -> bool {
         self.0.iter().any(|pattern| fits(pattern.as_bytes(), name.as_bytes()))

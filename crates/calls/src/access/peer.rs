@@ -219,7 +219,10 @@ impl Peer {
         };
         match found {
             Some(identity) if identity.left().is_some_and(|left| left.is_zero()) => {
-                Err(Denied::unauthenticated(format!("what {:?} has shown has expired", &*identity.name)))
+                let (name, kind) = (&*identity.name, identity.proof.kind());
+                let expired =
+                    format!("the {kind} of {name:?} has expired: ask an administrator for a new one");
+                Err(Denied::unauthenticated(expired))
             }
             found => Ok(found),
         }

@@ -10,6 +10,8 @@ pub enum Right {
     Open,
     /// To put messages into queues.
     Send,
+    /// To put messages into queues that are held until a person approves them.
+    Propose,
     /// To take messages, and to settle and extend what was taken.
     Receive,
     /// To learn what became of a message, and its result: senders and receivers both may.
@@ -28,9 +30,10 @@ pub enum Right {
 
 impl Right {
     /// All of them.
-    pub const ALL: [Right; 9] = [
+    pub const ALL: [Right; 10] = [
         Right::Open,
         Right::Send,
+        Right::Propose,
         Right::Receive,
         Right::Result,
         Right::Coordinate,
@@ -45,6 +48,7 @@ impl Right {
         match self {
             Right::Open => "call",
             Right::Send => "send",
+            Right::Propose => "propose messages",
             Right::Receive => "receive",
             Right::Result => "read results",
             Right::Coordinate => "use locks and write documents",
@@ -65,6 +69,8 @@ pub enum Role {
     Operator,
     /// Sends.
     Producer,
+    /// Sends what a person has to approve.
+    Proposer,
     /// Receives and settles.
     Consumer,
     /// Uses locks and documents.
@@ -75,8 +81,15 @@ pub enum Role {
 
 impl Role {
     /// All of them.
-    pub const ALL: [Role; 6] =
-        [Role::Admin, Role::Operator, Role::Producer, Role::Consumer, Role::Coordinator, Role::Observer];
+    pub const ALL: [Role; 7] = [
+        Role::Admin,
+        Role::Operator,
+        Role::Producer,
+        Role::Proposer,
+        Role::Consumer,
+        Role::Coordinator,
+        Role::Observer,
+    ];
 
     /// The word used in policy files, tokens and answers.
     pub fn name(self) -> &'static str {
@@ -84,6 +97,7 @@ impl Role {
             Role::Admin => "admin",
             Role::Operator => "operator",
             Role::Producer => "producer",
+            Role::Proposer => "proposer",
             Role::Consumer => "consumer",
             Role::Coordinator => "coordinator",
             Role::Observer => "observer",
@@ -100,6 +114,7 @@ impl Role {
             Role::Admin => &Right::ALL,
             Role::Operator => &[Right::Result, Right::Read, Right::Observe, Right::Operate],
             Role::Producer => &[Right::Send, Right::Result],
+            Role::Proposer => &[Right::Propose, Right::Result],
             Role::Consumer => &[Right::Receive, Right::Result],
             Role::Coordinator => &[Right::Coordinate, Right::Read],
             Role::Observer => &[Right::Result, Right::Read, Right::Observe],
@@ -157,6 +172,7 @@ mod tests {
             [Right::Open, Right::Result, Right::Read, Right::Observe, Right::Operate]
         );
         assert_eq!(rights(Role::Producer), [Right::Open, Right::Send, Right::Result]);
+        assert_eq!(rights(Role::Proposer), [Right::Open, Right::Propose, Right::Result]);
         assert_eq!(rights(Role::Consumer), [Right::Open, Right::Receive, Right::Result]);
         assert_eq!(rights(Role::Coordinator), [Right::Open, Right::Coordinate, Right::Read]);
         assert_eq!(rights(Role::Observer), [Right::Open, Right::Result, Right::Read, Right::Observe]);

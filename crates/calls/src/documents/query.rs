@@ -110,9 +110,7 @@ impl Query {
     /// The plan of a call that is made at this time, in milliseconds since the Unix epoch.
     fn plan(&self, now_ms: u64) -> Read<Plan> {
         let filter = self.r#where.as_ref().map(|text| Filter::parse(&text.0)).transpose();
-        let filter = filter.map_err(|error| {
-            Box::new(Fault { field: error.at, ..*Fault::invalid(error.reason) }).inside("where")
-        })?;
+        let filter = filter.map_err(|error| Box::<Fault>::from(error).inside("where"))?;
         let sort = self.sort.as_deref().unwrap_or_default();
         if sort.len() > SORT_MAX {
             let reason = format!("{} values are too many: use at most {SORT_MAX}", sort.len());

@@ -44,7 +44,7 @@ impl<'c> Permit<'c> {
     /// Clears a request to send messages that lead nowhere, or of a caller who may send to every queue;
     /// `None`: what they lead to is to be checked.
     pub fn cleared_sends(self, items: &[SendItem<'_>]) -> Option<Cleared<'c>> {
-        let plain = items.iter().all(|item| item.options.is_none());
+        let plain = !self.proposes() && items.iter().all(|item| item.options.is_none());
         (plain || self.may_everywhere(Right::Send)).then_some(Cleared(self))
     }
 
@@ -80,15 +80,19 @@ impl<'c> Permit<'c> {
     }
 
     /// Checks the queues that messages to send lead to: for their results, and for the steps that follow.
+    /// Checks as well that they are held, if the caller may send no others.
     ///
     /// # Errors
-    /// `forbidden`, or `unauthenticated`.
+    /// `forbidden`, `unauthenticated`, or `approval_needed`.
     pub fn onward<'i>(
         self,
         items: impl IntoIterator<Item = &'i SendItem<'i>> + Clone,
     ) -> Result<Onward<'c>, CallError> {
         if self.may_everywhere(Right::Send) {
             return Ok(Onward { permit: self, parents: Vec::new() });
+        }
+        if self.proposes() {
+            items.clone().into_iter().try_for_each(|item| self.allow_send(self.name(), item))?;
         }
         self.allow_queues_of(items.clone())?;
         let parents = |item: &SendItem<'i>| item.options.and_then(|options| options.depends_on);

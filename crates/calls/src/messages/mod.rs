@@ -1,6 +1,8 @@
-//! Messages that are looked at without being taken: lists, the next in line, one message, and dead letters.
+//! Messages that are looked at without being taken: lists, searches, the next in line, one message, and dead
+//! letters.
 
 mod page;
+mod search;
 mod stored;
 
 use schemars::JsonSchema;
@@ -15,6 +17,8 @@ use crate::permit::Permit;
 use crate::value::{PageSize, Within, Word, cursor, page_size};
 pub(crate) use page::room_for;
 use page::{Shown, Wanted, page, shows_receipts};
+pub(crate) use search::message_filter;
+pub use search::{Found, Search};
 pub use stored::{Attempt, Message, PastChange, Progress};
 
 /// Maximum number of messages of a peek: 1 to 100; default 10.

@@ -12,7 +12,7 @@ use crate::room::written;
 /// Largest page of messages, in bytes as it is written.
 const PAGE_BYTES_MAX: usize = 16 << 20;
 /// Bytes of a message in an answer, besides what its sender gave.
-const FIELDS_BYTES: usize = 1 << 10;
+pub(super) const FIELDS_BYTES: usize = 1 << 10;
 /// Messages that are loaded at once with their histories, whose texts no size tells beforehand.
 const SLICE: usize = 64;
 /// The page that is asked for.
@@ -61,7 +61,7 @@ async fn fill(permit: &Permit<'_>, wanted: Wanted, bytes_max: usize) -> Result<M
         let slice = Wanted { cursor: next, limit: asked, ..wanted };
         let mut found = look(permit, Wanted { payload: false, ..slice }).await?;
         let all = found.items.len();
-        let fit = fitting(&found, bytes_max.saturating_sub(shown.bytes));
+        let fit = fitting(&found, shown.bytes_left());
         if fit == 0 && !shown.messages.is_empty() && all > 0 {
             break;
         }
@@ -96,6 +96,11 @@ pub(super) struct Shown {
 impl Shown {
     pub(super) fn new(bytes_max: usize) -> Shown {
         Shown { messages: Vec::new(), bytes: 0, bytes_max }
+    }
+
+    /// Bytes for which there is room.
+    pub(super) fn bytes_left(&self) -> usize {
+        self.bytes_max.saturating_sub(self.bytes)
     }
 
     /// Adds a message if there is room for it; the first one may be larger. Tells whether it was added.

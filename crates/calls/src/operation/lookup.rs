@@ -78,7 +78,8 @@ impl Operation {
     /// True if it changes nothing.
     pub fn only_looks(self) -> bool {
         // The filter of a query has no place in a URL.
-        self.http().method == Method::Get || self == Operation::DocumentQuery
+        let filters = matches!(self, Operation::DocumentQuery | Operation::MessageSearch);
+        self.http().method == Method::Get || filters
     }
 
     /// True if a request over HTTP has no body: its fields stand behind the `?`.

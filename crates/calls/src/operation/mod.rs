@@ -104,10 +104,18 @@ operations! {
     /// Ready, delayed and held messages go; leased ones and dead letters stay.
     QueuePurge "queue_purge" in "queues": Namespaced Operate Queue []
         Post V1 ["queues" / "{queue}" / "purge"] "Queues/Purge" => queues::Purge;
+    /// List the latest pushes of a queue to its endpoint, the newest first.
+    /// At most 100, of the time since this node pushes them.
+    PushList "push_list" in "queues": Namespaced Observe Queue [Long]
+        Get V1 ["queues" / "{queue}" / "pushes"] "Queues/ListPushes" => pushes::List;
     /// List the messages of a queue.
     /// By id. A page may be short, even empty, and have a next one.
     MessageList "message_list" in "looking": Namespaced Observe Queue [Long Stale]
         Get V1 ["queues" / "{queue}" / "messages"] "Messages/List" => messages::List;
+    /// Find the messages of a queue that match a filter.
+    /// By id. A call looks at a part of a long queue: its answer may be short, even empty, and have a next.
+    MessageSearch "message_search" in "looking": Namespaced Observe Queue [Long]
+        Post V1 ["queues" / "{queue}" / "search"] "Messages/Search" => messages::Search;
     /// Look at the messages next in line.
     /// At most some 16 MiB; the answer is truncated when that cuts it short.
     MessagePeek "message_peek" in "looking": Namespaced Observe Queue [Long Stale]
@@ -162,18 +170,18 @@ operations! {
     MessageChange "message_change" in "changing": Namespaced Operate SomeQueue []
         Post V1 ["messages" / "{id}" / "change"] "Messages/Change" => changes::Change;
     /// List bulks, oldest first.
-    BulkList "bulk_list" in "changing": Namespaced Observe Namespace [Long]
+    BulkList "bulk_list" in "changing": Namespaced Observe SomeQueue [Long]
         Get V1 ["bulk"] "Bulks/List" => bulk::List;
     /// Change all messages of a queue that match, in the background.
     /// Messages that come later are not changed.
-    BulkStart "bulk_start" in "changing": Namespaced Operate Namespace []
+    BulkStart "bulk_start" in "changing": Namespaced Operate SomeQueue []
         Post V1 ["bulk"] "Bulks/Start" => bulk::Start;
     /// Show the progress of a bulk.
-    BulkShow "bulk_show" in "changing": Namespaced Observe Namespace []
+    BulkShow "bulk_show" in "changing": Namespaced Observe SomeQueue []
         Get V1 ["bulk" / "{bulk}"] "Bulks/Get" => bulk::Show;
     /// End a bulk.
     /// What it has changed stays changed. Answers when it has ended.
-    BulkCancel "bulk_cancel" in "changing": Namespaced Operate Namespace []
+    BulkCancel "bulk_cancel" in "changing": Namespaced Operate SomeQueue []
         Delete V1 ["bulk" / "{bulk}"] "Bulks/Cancel" => bulk::Cancel;
     /// Count dead letters by the text of their last error.
     /// Looks at a part of a long queue at a time; `next` goes on behind it.

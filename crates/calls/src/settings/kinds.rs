@@ -1,5 +1,6 @@
 //! Types of settings: their conversion from and to the engine's, and whether an answer shows them.
 
+use sluice_engine::search::SearchKinds;
 use sluice_engine::settings::{self as engine, BackoffKind, OnExpire, OrderingRetry, Overflow, Placement};
 
 use super::{Backoff, FairWeights};
@@ -10,6 +11,11 @@ words! {
     OnExpire: "dead_letter" = OnExpire::DeadLetter, "drop" = OnExpire::Drop;
     Overflow: "refuse_new" = Overflow::RefuseNew, "dead_letter_oldest" = Overflow::DeadLetterOldest;
     Placement: "fair" = Placement::Fair, "least_loaded" = Placement::LeastLoaded, "sticky" = Placement::Sticky;
+    SearchKinds:
+        "none" = SearchKinds::NONE,
+        "tags" = SearchKinds::TAGS,
+        "errors" = SearchKinds::ERRORS,
+        "tags_and_errors" = SearchKinds::ALL;
     BackoffKind:
         "none" = BackoffKind::None,
         "fixed" = BackoffKind::Fixed,

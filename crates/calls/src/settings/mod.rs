@@ -6,24 +6,35 @@
 mod backoff;
 mod fair_weights;
 mod kinds;
+mod push;
 
 use schemars::JsonSchema;
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, RETAIN_DONE_COUNT_MAX};
+use sluice_engine::push::{
+    PUSH_CONCURRENCY_MAX, PUSH_RATE_MAX, PUSH_TIMEOUT_MS, PushSecrets as KnownSecrets,
+};
+use sluice_engine::search::SearchKinds;
 use sluice_engine::settings::{self as engine, OnExpire, OrderingRetry, Overflow, Placement, QueuePatch};
+use sluice_push::Pushes;
 
+use crate::fault::{Fault, Read};
 use crate::value::{Within, Word};
 pub use backoff::Backoff;
 pub use fair_weights::FairWeights;
 use kinds::{Always, Setting, Shown, UnlessNew};
+pub use push::{PushHeaders, PushSecrets};
 
 type Attempts = Within<1, { ATTEMPTS_MAX as u64 }>;
 type Deliveries = Within<1, { u16::MAX as u64 }>;
 type Lease = Within<1, LEASE_MS_MAX>;
 type Time = Within<0, DELAY_MS_MAX>;
 type Number = Within<0, { u64::MAX }>;
+type PushTimeout = Within<{ PUSH_TIMEOUT_MS.0 as u64 }, { PUSH_TIMEOUT_MS.1 as u64 }>;
+type PushConcurrency = Within<1, { PUSH_CONCURRENCY_MAX as u64 }>;
+type PushRate = Within<0, { PUSH_RATE_MAX as u64 }>;
 type RetainDoneCount = Within<0, { RETAIN_DONE_COUNT_MAX as u64 }>;
 
 macro_rules! queue_settings {
@@ -128,10 +139,60 @@ queue_settings! {
     dead_letter_queue: String => UnlessNew,
     /// Purpose of the queue, for people; up to 255 bytes, may be empty.
     description: String => UnlessNew,
+    /// Address of the endpoint that messages are pushed to, `https://HOST[:PORT][/PATH][?QUERY]`, up to 2,048
+    /// bytes; empty: they are not pushed. Whoever may see the queue sees it.
+    push_url: String => UnlessNew,
+    /// Secrets that pushes are signed with, at most 4: `whsec_` and the base64 of 24 to 64 random bytes each.
+    /// Answers tell their fingerprints, and a fingerprint stands for the secret that the queue has.
+    push_secrets: PushSecrets => UnlessNew,
+    /// Time for a push until the head of its answer, in milliseconds; 15,000 in a new queue.
+    push_timeout_ms: PushTimeout => UnlessNew,
+    /// Maximum number of pushes at a time, each over a connection of its own; 16 in a new queue.
+    push_concurrency: PushConcurrency => UnlessNew,
+    /// Maximum number of pushes that begin in a second; 0: no maximum, as in a new queue.
+    push_rate: PushRate => UnlessNew,
+    /// Headers that pushes get, at most 16. Whoever may see the queue sees them.
+    push_headers: PushHeaders => UnlessNew,
+    /// True when nothing is pushed; false in a new queue. An endpoint that answers 410 sets it.
+    push_paused: bool => UnlessNew,
+    /// Index by which searches find messages without a look at each of them: `tags`, `errors` (their
+    /// fingerprints), `tags_and_errors`; `none` in a new queue.
+    search_index: Word<SearchKinds> => UnlessNew,
     /// True when the queue delivers nothing; false in a new queue.
     paused: bool => Always,
     /// True when the queue refuses sends; false in a new queue.
     closed: bool => Always,
+}
+
+impl QueueSettingsPatch {
+    /// True if it names secrets by their fingerprints, for which the present ones have to be known.
+    pub(crate) fn keeps_secrets(&self) -> bool {
+        self.push_secrets.as_ref().is_some_and(PushSecrets::keeps_some)
+    }
+
+    /// The same with the secrets behind fingerprints, of those known.
+    ///
+    /// # Errors
+    /// `invalid_argument`: none has such a fingerprint.
+    pub(crate) fn with_secrets_of(self, known: &KnownSecrets) -> Read<QueueSettingsPatch> {
+        let push_secrets = self.push_secrets.map(|secrets| secrets.found_in(known)).transpose()?;
+        Ok(QueueSettingsPatch { push_secrets, ..self })
+    }
+
+    /// Checks the endpoint and the headers of its pushes.
+    ///
+    /// # Errors
+    /// `invalid_argument`.
+    pub(crate) fn check_push(&self, pushes: &Pushes) -> Read<()> {
+        if let Some(url) = self.push_url.as_deref().filter(|url| !url.is_empty()) {
+            pushes.check_url(url).map_err(|reason| Fault::invalid(reason).inside("push_url"))?;
+        }
+        for (name, value) in self.push_headers.iter().flat_map(|headers| headers.0.0.iter()) {
+            let checked = pushes.check_header(name, value);
+            checked.map_err(|reason| Fault::invalid(reason).inside("push_headers"))?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -165,7 +226,7 @@ mod tests {
 
     #[test]
     fn settings_that_differ_from_a_new_queue_are_shown_as_they_were_sent() {
-        let json = r#"{"lease_ms":1000,"max_attempts":2,"max_deliveries":3,"backoff":{"kind":"fixed","base_ms":7,"cap_ms":8,"jitter_percent":9},"fair_weights":{"a \"":7,"b":2},"ordering_retry":"step_aside","placement":"sticky","limit":"shop","retain_done_ms":4,"retain_done_count":5,"on_expire":"drop","max_messages":7,"max_bytes":8,"overflow":"dead_letter_oldest","max_age_ms":9,"dead_letter_queue":"dead","paused":true,"closed":true}"#;
+        let json = r#"{"lease_ms":1000,"max_attempts":2,"max_deliveries":3,"backoff":{"kind":"fixed","base_ms":7,"cap_ms":8,"jitter_percent":9},"fair_weights":{"a \"":7,"b":2},"ordering_retry":"step_aside","placement":"sticky","limit":"shop","retain_done_ms":4,"retain_done_count":5,"on_expire":"drop","max_messages":7,"max_bytes":8,"overflow":"dead_letter_oldest","max_age_ms":9,"dead_letter_queue":"dead","push_url":"https://a/","push_timeout_ms":500,"push_concurrency":3,"push_rate":7,"push_headers":{"x-a":"b"},"push_paused":true,"search_index":"tags_and_errors","paused":true,"closed":true}"#;
         let patch = patch(json);
         assert_eq!(serde_json::to_string(&QueueSettingsPatch::from(&patch)).unwrap(), json);
         let mut settings = engine::QueueSettings::default();

@@ -234,7 +234,7 @@ fn deliver(message: &Delivered) -> Response<Body> {
     }
     if let Some(blob) = blob {
         let added = message.details.as_ref().map_or(&[][..], |details| &details.headers);
-        put_pairs(headers, HEADER_PREFIX, HEADERS_BASE64, with_added(blob.headers(), added));
+        put_pairs(headers, HEADER_PREFIX, HEADERS_BASE64, |_| true, with_added(blob.headers(), added));
     }
     response
 }
@@ -278,16 +278,17 @@ fn put_fields(headers: &mut HeaderMap, message: &Delivered) {
 }
 
 /// Each header of a message, or attribute of a document, under its name behind a prefix; those that HTTP
-/// cannot carry together in `together`, as base64 of a JSON object.
+/// cannot carry, or whose name `fits` not, together in `together`, as base64 of a JSON object.
 pub(super) fn put_pairs<'m>(
     headers: &mut HeaderMap,
     prefix: &str,
     together: HeaderName,
+    fits: impl Fn(&str) -> bool,
     pairs: impl Iterator<Item = (&'m str, &'m str)>,
 ) {
     let mut rest = Vec::new();
     for (name, value) in pairs {
-        match carried(prefix, name, value) {
+        match carried(prefix, name, value).filter(|_| fits(name)) {
             // Names that differ only in case meet here, and the second must not push the first out.
             Some((http_name, http_value)) if !headers.contains_key(&http_name) => {
                 headers.insert(http_name, http_value);
@@ -387,7 +388,7 @@ mod tests {
     fn headers_that_http_cannot_carry_are_not_lost() {
         let mut headers = HeaderMap::new();
         let pairs = [("a", "1"), ("A", "2"), ("b c", "3"), ("d", "zwölf"), ("e", " x")];
-        put_pairs(&mut headers, HEADER_PREFIX, HEADERS_BASE64, pairs.into_iter());
+        put_pairs(&mut headers, HEADER_PREFIX, HEADERS_BASE64, |_| true, pairs.into_iter());
         assert_eq!(headers["sluice-header-a"], "1");
         let json = BASE64.decode(headers["sluice-headers-base64"].as_bytes()).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&json).unwrap();

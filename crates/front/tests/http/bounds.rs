@@ -95,8 +95,8 @@ async fn an_idle_connection_is_closed_and_a_waiting_one_is_not() {
     })
     .await;
     let mut idle = Bare::connect(server.address).await;
-    idle.write("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
     let begin = Instant::now();
+    idle.write("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
     assert!(idle.read_to_end().await.starts_with("HTTP/1.1 200"));
     assert!(begin.elapsed() >= Duration::from_millis(150));
     let answer = server.post("/v1/queues/q/receive", r#"{"wait_ms":800}"#).await;

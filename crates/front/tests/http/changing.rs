@@ -105,25 +105,31 @@ async fn a_bulk_runs_to_its_end_and_tells_what_it_did() {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     };
-    let dry =
-        ended(json!({"action": "move", "to": "b", "filter": {"queue": "a", "tag": "even"}, "dry_run": true}));
+    let even = json!({"queue": "a", "where": {"/tags": {"contains": "even"}}});
+    let dry = ended(json!({"action": "move", "to": "b", "filter": even, "dry_run": true}));
     let dry = dry.await;
     assert_eq!((&dry["changed"], &dry["scanned"]), (&json!(10), &json!(20)));
-    let real = ended(json!({"action": "move", "to": "b", "filter": {"queue": "a", "tag": "even"}})).await;
+    assert_eq!(dry["filter"], even);
+    let real = ended(json!({"action": "move", "to": "b", "filter": even})).await;
     assert_eq!((&real["state"], &real["changed"]), (&json!("done"), &json!(10)));
     assert_eq!(server.get("/v1/queues/b").await.json()["totals"]["moved_in"], 10);
-    let one = json!({"action": "cancel", "filter": {"queue": "a", "header": {"name": "n", "value": "3"}}});
+    let one = json!({"action": "cancel", "filter": {"queue": "a", "where": {"/headers/n": "3"}}});
     assert_eq!(ended(one).await["changed"], 1);
-    assert_eq!(server.get("/v1/bulk").await.json()["bulks"].as_array().unwrap().len(), 3);
+    assert_eq!(real.get("per_second"), None);
+    let slow = ended(json!({"action": "hold", "filter": {"queue": "b"}, "per_second": 100})).await;
+    assert_eq!((&slow["per_second"], &slow["changed"]), (&json!(100), &json!(11)));
+    assert!(slow["ended_at_ms"].as_u64().unwrap() >= slow["started_at_ms"].as_u64().unwrap());
+    assert_eq!(server.get("/v1/bulk").await.json()["bulks"].as_array().unwrap().len(), 4);
 
     for (body, expected) in [
         (json!({"action": "hold", "filter": {}}), "missing_field"),
-        (json!({"action": "retry", "filter": {"queue": "a", "state": "leased"}}), "invalid_argument"),
-        (json!({"action": "move", "to": "nowhere", "filter": {"queue": "a"}}), "queue_not_found"),
+        (json!({"action": "hold", "filter": {"queue": "a"}, "per_second": 0}), "invalid_argument"),
         (
-            json!({"action": "hold", "filter": {"queue": "a", "sent_after_ms": 2, "sent_before_ms": 2}}),
+            json!({"action": "retry", "filter": {"queue": "a", "where": {"/state": "leased"}}}),
             "invalid_argument",
         ),
+        (json!({"action": "move", "to": "nowhere", "filter": {"queue": "a"}}), "queue_not_found"),
+        (json!({"action": "hold", "filter": {"queue": "a", "where": {"/tag": "even"}}}), "invalid_argument"),
     ] {
         assert_eq!(start(body.clone()).await.code(), expected, "{body}");
     }

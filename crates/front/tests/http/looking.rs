@@ -46,6 +46,45 @@ async fn queues_are_made_changed_listed_and_deleted() {
 }
 
 #[tokio::test]
+async fn messages_are_found_by_what_is_in_them() {
+    let server = Server::start().await;
+    for (n, tag) in [(1, "a"), (2, "b"), (3, "a")] {
+        let message = json!({"payload": format!("{{\"n\":{n}}}"), "tags": [tag], "headers": {"x~y": tag}});
+        server.post("/v1/queues/q/messages", &message.to_string()).await;
+    }
+    let search = async |body: Value| server.post("/v1/queues/q/search", &body.to_string()).await;
+    let payloads = |found: &Value| -> Vec<String> {
+        let messages = found["messages"].as_array().unwrap();
+        messages.iter().map(|message| message["payload"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let filter = json!({"/tags": {"contains": "a"}, "/payload/n": {"gt": 1}, "/headers/x~0y": "a"});
+    let found = search(json!({"where": filter, "payload": true})).await.json();
+    assert_eq!(payloads(&found), [r#"{"n":3}"#]);
+    assert_eq!((&found["scanned"], &found["total"], found.get("next")), (&json!(3), &json!(3), None));
+    let first = search(json!({"limit": 2})).await.json();
+    assert_eq!((payloads(&first), &first["scanned"]), (vec![String::new(); 2], &json!(2)));
+    let rest = search(json!({"limit": 2, "cursor": first["next"]})).await.json();
+    assert_eq!((rest["messages"].as_array().unwrap().len(), rest.get("next")), (1, None));
+    assert_eq!(server.post("/v1/queues/q/search", "").await.json()["total"], 3, "no body finds all");
+    assert_eq!(server.get("/v1/queues/q").await.json()["counts"]["ready"], 3, "nothing is taken");
+    for (body, field) in [
+        (json!({"where": {"/sate": "dead"}}), "where./sate"),
+        (json!({"where": {"/payload/n": {"above": 1}}}), "where./payload/n.above"),
+        (json!({"where": "dead"}), "where"),
+        (json!({"cursor": "x"}), "cursor"),
+        (json!({"limit": 0}), "limit"),
+    ] {
+        let refused = search(body.clone()).await;
+        assert_eq!(
+            (refused.status, &refused.json()["error"]["details"]["field"]),
+            (400, &json!(field)),
+            "{body}"
+        );
+    }
+    assert_eq!(server.post("/v1/queues/none/search", "{}").await.code(), "queue_not_found");
+}
+
+#[tokio::test]
 async fn messages_are_looked_at_without_being_taken() {
     let server = Server::start().await;
     let mut ids = Vec::new();

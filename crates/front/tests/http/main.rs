@@ -4,6 +4,7 @@
 
 mod access;
 mod answers;
+mod approvals;
 mod attachments;
 mod audit;
 mod banned;

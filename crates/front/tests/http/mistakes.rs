@@ -211,6 +211,11 @@ async fn a_rate_that_is_not_whole_is_told_what_a_rate_is() {
         assert_eq!(answer.code(), "missing_field");
         assert_eq!(answer.message(), format!("{field}: a rate is so many deliveries in a period"));
     }
+    for count in ["0", "-1", "1000000001"] {
+        let answer = server.call("PUT", "/v1/limits/l", &format!(r#"{{"rate":{{"count":{count}}}}}"#)).await;
+        let told = format!("rate.count: expected a number from 1 to 1000000000, got {count}");
+        assert_eq!((answer.code(), answer.message()), ("invalid_argument".into(), told));
+    }
 }
 
 #[tokio::test]

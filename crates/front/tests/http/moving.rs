@@ -107,9 +107,9 @@ async fn single_outcomes_take_their_options() {
 async fn a_lease_is_extended_and_a_late_receipt_is_refused() {
     let server = Server::start().await;
     server.send("q", "x").await;
-    let taken = server.post("/v1/queues/q/receive", r#"{"lease_ms":300}"#).await.json();
+    let taken = server.post("/v1/queues/q/receive", r#"{"lease_ms":30000}"#).await.json();
     let first = &taken["messages"][0];
-    let mut body = json!({"receipt": first["receipt"], "lease_ms": 200});
+    let mut body = json!({"receipt": first["receipt"], "lease_ms": 20_000});
     assert_eq!(server.post("/v1/extend", &body.to_string()).await.status, 200);
     body = json!({"items": [{"receipt": first["receipt"], "lease_ms": 100}, {"receipt": "x"}]});
     let results = server.post("/v1/extend", &body.to_string()).await.json();

@@ -75,10 +75,40 @@ async fn other_queues_are_neither_listed_nor_received_from() {
     let names: Vec<&str> =
         listed["queues"].as_array().unwrap().iter().map(|q| q["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["invoices"]);
+    let rights = &queues.ask("GET", "/v1/whoami", "").await.json()["rights"];
+    let first =
+        json!({"may": ["receive", "result"], "namespaces": ["default"], "queues": ["invoices"], "keys": []});
+    assert_eq!((&rights[0], rights.as_array().unwrap().len()), (&first, 3));
     assert_eq!(queues.post("/v1/receive", json!({"queues": ["invoices", "salaries"]})).await, 403);
     assert_eq!(queues.post("/v1/receive", json!({"queues": ["invoices"]})).await, 200);
-    for path in ["/v1/limits", "/v1/schedules", "/v1/bulk", "/v1/queue-defaults"] {
+    for (queue, expected) in [("invoices", 200), ("salaries", 403)] {
+        assert_eq!(queues.post(&format!("/v1/queues/{queue}/search"), "{}").await, expected, "{queue}");
+    }
+    for path in ["/v1/limits", "/v1/schedules", "/v1/queue-defaults"] {
         assert_eq!(queues.ask("GET", path, "").await.status, 403, "{path}: of all queues");
+    }
+}
+
+#[tokio::test]
+async fn bulks_of_another_queue_are_not_begun_shown_or_ended() {
+    let queues = TwoQueues::new().await;
+    let slow =
+        |queue: &str| json!({"action": "hold", "filter": {"queue": queue}, "per_second": 1}).to_string();
+    assert_eq!(queues.post("/v1/bulk", slow("salaries")).await, 403);
+    let moved = json!({"action": "move", "to": "salaries", "filter": {"queue": "invoices"}});
+    assert_eq!(queues.post("/v1/bulk", moved).await, 403);
+    let other = call(&queues.server, Some(&queues.admin), "POST", "/v1/bulk", &slow("salaries")).await.json();
+    let other = format!("/v1/bulk/{}", other["bulk"].as_str().unwrap());
+    for method in ["GET", "DELETE"] {
+        assert_eq!(queues.ask(method, &other, "").await.status, 403, "{method}");
+    }
+    let own = queues.ask("POST", "/v1/bulk", &slow("invoices")).await;
+    assert_eq!(own.status, 202);
+    let own = own.json()["bulk"].as_str().unwrap().to_owned();
+    let listed = queues.ask("GET", "/v1/bulk", "").await.json();
+    assert_eq!((&listed["bulks"][0]["bulk"], listed["bulks"].as_array().unwrap().len()), (&json!(own), 1));
+    for method in ["GET", "DELETE"] {
+        assert_eq!(queues.ask(method, &format!("/v1/bulk/{own}"), "").await.status, 200, "{method}");
     }
 }
 

@@ -1114,6 +1114,44 @@ pub struct ListMessagesResponse {
     pub next: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SearchMessagesRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub queue: ::prost::bytes::Bytes,
+    /// Filter that a message matches, an object of JSON as text; default: all messages.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub r#where: ::core::option::Option<::prost::bytes::Bytes>,
+    /// `next` of the page before.
+    #[prost(bytes = "bytes", optional, tag = "4")]
+    pub cursor: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Maximum number of messages, 1 to 1,000; default 100.
+    #[prost(uint32, optional, tag = "5")]
+    pub limit: ::core::option::Option<u32>,
+    /// Whether payloads, content types, headers and histories are included; default false.
+    #[prost(bool, optional, tag = "6")]
+    pub payload: ::core::option::Option<bool>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SearchMessagesResponse {
+    /// By id. There may be few of them, even none, and a next page.
+    #[prost(message, repeated, tag = "1")]
+    pub messages: ::prost::alloc::vec::Vec<StoredMessage>,
+    /// Number of messages that were looked at.
+    #[prost(uint64, tag = "2")]
+    pub scanned: u64,
+    /// Number of messages of the queue, in the state that the filter names, if it is one.
+    #[prost(uint64, tag = "3")]
+    pub total: u64,
+    /// Place at which the next page begins; empty when all messages were looked at.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub next: ::prost::bytes::Bytes,
+    /// Index of the queue that was used, `tags` or `errors`; empty when all messages were looked at one by one.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub index: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PeekRequest {
     /// Empty: `default`.
     #[prost(bytes = "bytes", tag = "1")]

@@ -196,9 +196,15 @@ async fn dead_letters_defaults_limits_schedules_bulks_and_namespaces() {
     let awaited = client.call("Messages/AwaitResult", json!({"id": id})).await.unwrap();
     assert_eq!(awaited["state"], "pending");
 
-    let bulk = json!({"action": "change", "priority": 4, "filter": {"queue": "q", "header": {"name": "a", "value": "b"}}, "dry_run": true});
+    let filter = json!({"queue": "q", "where": r#"{"/headers/a":"b"}"#});
+    let bulk =
+        json!({"action": "change", "priority": 4, "filter": filter, "dry_run": true, "per_second": 50});
     let bulk = client.call("Bulks/Start", bulk).await.unwrap();
-    assert_eq!(client.call("Bulks/Get", bulk).await.unwrap()["filter"]["header"]["name"], "a");
+    let shown = client.call("Bulks/Get", bulk).await.unwrap();
+    assert_eq!((&shown["filter"], &shown["per_second"]), (&filter, &json!(50)));
+    let search = json!({"queue": "q", "where": r#"{"/state":"ready"}"#, "limit": 1, "payload": true});
+    let found = client.call("Messages/Search", search).await.unwrap();
+    assert_eq!((found["messages"].as_array().map(Vec::len), &found["scanned"]), (Some(1), &found["total"]));
     let group = json!({"messages": [], "callback": {"queue": "q", "payload": "end"}});
     let group = client.call("Messages/SendGroup", group).await.unwrap()["group"].clone();
     assert_eq!(client.call("Messages/GetGroup", json!({"group": group})).await.unwrap()["callback"], "ready");

@@ -1,5 +1,6 @@
 //! The calls of gRPC: held against the HTTP API's description, and made through a real socket.
 
+mod approvals;
 mod attachments;
 mod bounds;
 mod calls;

@@ -54,6 +54,7 @@ fn compressed_from(operation: Operation) -> Option<Compression> {
         | O::DefaultsList
         | O::NamespaceList => Some(Compression::On),
         O::MessageList
+        | O::MessageSearch
         | O::MessagePeek
         | O::MessageShow
         | O::DeadList

@@ -1,6 +1,7 @@
 //! The figures of a server, for whoever takes them: `text` the page for Prometheus, `telemetry` the export by
-//! OTLP. Both have the same figures under the same names.
+//! OTLP, `pushes` those of pushes to endpoints. Both have the same figures under the same names.
 
+mod pushes;
 mod telemetry;
 mod text;
 
@@ -48,6 +49,7 @@ impl Source<'_> {
     async fn write(&self, page: &mut impl Sink) -> Result<(), CallError> {
         write_http(page, self.context);
         write_telemetry(page, self.context);
+        pushes::write(page, self.context.calls.pushes());
         if let Some(allocations) = self.context.options.allocations {
             page.family("sluice_allocations_total", Kind::Counter, "Blocks taken from the allocator.");
             page.sample("sluice_allocations_total", &[], allocations());

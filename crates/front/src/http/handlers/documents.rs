@@ -259,8 +259,14 @@ pub(crate) async fn read(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     if let Some(at_us) = view.expires_at_us {
         headers.insert(HeaderName::from_static("sluice-expires-at-ms"), (at_us / 1_000).into());
     }
-    put_pairs(headers, ATTRIBUTE_PREFIX, ATTRIBUTES_BASE64, blob.headers());
+    put_pairs(headers, ATTRIBUTE_PREFIX, ATTRIBUTES_BASE64, is_lower_case, blob.headers());
     Ok(response)
+}
+
+/// True if a header carries the name of an attribute unchanged, so that what is read and put again stays the
+/// same.
+fn is_lower_case(name: &str) -> bool {
+    !name.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
 /// True if the caller has this version: If-None-Match names its tag, or any (RFC 9110 §13.1.2).

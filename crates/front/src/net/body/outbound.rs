@@ -129,7 +129,12 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.trailers.is_none() && matches!(&self.content, Content::Full(bytes) if bytes.is_empty())
+        let is_over = match &self.content {
+            Content::Full(bytes) => bytes.is_empty(),
+            Content::Stream(_) => false,
+            Content::Other(body) => body.is_end_stream(),
+        };
+        is_over && self.trailers.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -104,4 +104,8 @@ impl Body for Watched {
         }
         frame
     }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_over && self.trailers.is_none() || self.body.is_end_stream()
+    }
 }

@@ -7,7 +7,9 @@ mod stale;
 mod streams;
 mod support;
 
+use http_body::Body as _;
 use serde_json::json;
+use sluice_proto::wire::put_bytes;
 
 use self::support::Cluster;
 
@@ -62,6 +64,26 @@ async fn errors_and_heads_come_back_as_the_leader_gives_them() {
         (cluster.ops("HEAD", path, "").await, cluster.ops_at_leader("HEAD", path, "").await);
     assert_eq!(asked.header("content-length"), direct.header("content-length"));
     assert!(asked.body.is_empty() && !asked.header("content-length").is_empty());
+}
+
+/// An answer without a message has its status in its head, which ends the stream: clients look for trailers
+/// in any other (gRPC over HTTP/2, Trailers-Only).
+#[tokio::test]
+async fn a_refusal_over_grpc_ends_with_its_head() {
+    let cluster = Cluster::new().await;
+    let mut client = cluster.http2(&cluster.ops).await;
+    for (call, field) in [
+        ("Queues/Get", "missing"),
+        ("Documents/Get", "missing"),
+        ("Messages/Send", "no such name!"),
+        ("Events/WatchQueue", "no such name!"),
+    ] {
+        let mut request = Vec::new();
+        put_bytes(&mut request, 2, field.as_bytes());
+        let refused = client.grpc(call, &request).await;
+        assert!(refused.headers()["grpc-status"] != "0", "{call}: {:?}", refused.headers());
+        assert!(refused.body().is_end_stream(), "{call}");
+    }
 }
 
 #[tokio::test]
