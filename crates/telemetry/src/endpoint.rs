@@ -39,6 +39,11 @@ impl Endpoint {
                 "expected no name, password or query in the address: headers carry credentials".to_owned()
             );
         }
+        // A port that is none is not told from none at all.
+        let has_port = authority.as_str() != authority.host();
+        if has_port && authority.port_u16().is_none_or(|port| port == 0) {
+            return Err("expected a port from 1 to 65535".to_owned());
+        }
         let path = uri.path().trim_end_matches('/').to_owned();
         Ok(Endpoint { is_tls, authority: authority.clone(), path })
     }
@@ -79,13 +84,16 @@ impl Headers {
     /// What would be right.
     pub fn parse(text: &str) -> Result<Headers, String> {
         let mut headers = Vec::new();
-        for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
-            let (name, value) =
-                pair.split_once('=').ok_or("expected NAME=VALUE, several with commas between")?;
-            let name: HeaderName =
-                name.trim().parse().map_err(|_| format!("{:?} is no name of a header", name.trim()))?;
+        let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+        for (at, pair) in pairs.enumerate() {
+            let expected = "expected NAME=VALUE, several with commas between";
+            let (name, value) = pair.split_once('=').ok_or(expected)?;
+            // The text may be a part of a secret, so the error repeats none of it.
+            let name: HeaderName = name.trim().parse().map_err(|_| {
+                format!("pair {} has no name of a header before its first `=`: {expected}", at + 1)
+            })?;
             let mut parsed = HeaderValue::from_str(value.trim())
-                .map_err(|_| format!("the value of {name} has characters that no header has"))?;
+                .map_err(|_| format!("the value of pair {} has characters that no header has", at + 1))?;
             parsed.set_sensitive(true);
             headers.push((name, parsed));
         }
@@ -146,6 +154,9 @@ mod tests {
             "http://a b",
             "http://me:secret@localhost:4318",
             "http://localhost:4318?x=1",
+            "https://x:99999",
+            "https://x:0",
+            "https://x:",
         ] {
             assert!(Endpoint::parse(text).unwrap_err().starts_with("expected "), "{text}");
         }

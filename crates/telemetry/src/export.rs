@@ -107,10 +107,16 @@ impl Export {
     async fn post(&self, request: bytes::Bytes, items: usize, counts: &Counts) -> Result<(), Failed> {
         let done = self.client.lock().await.post(self.signal, request).await;
         match done {
-            Ok(()) => counts.sent.fetch_add(items as u64, Ordering::Relaxed),
-            Err(_) => counts.failed.fetch_add(1, Ordering::Relaxed),
-        };
-        done
+            Ok(rejected) => {
+                let rejected = rejected.min(items as u64);
+                counts.sent.fetch_add(items as u64 - rejected, Ordering::Relaxed);
+                counts.dropped.fetch_add(rejected, Ordering::Relaxed);
+            }
+            Err(_) => {
+                counts.failed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        done.map(drop)
     }
 
     /// Tells the log of a failure, unless it did so a short time ago.

@@ -83,6 +83,10 @@ const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
 const WRONG: &str = "HTTP/1.1 400 Bad Request\r\ncontent-length: 3\r\n\r\nbad";
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n0\r\n\r\n";
+/// An answer whose body does not come.
+const BEGUN: &str = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n";
+/// An answer that rejects two items.
+const PARTIAL: &str = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n\n\u{2}\u{8}\u{2}";
 const NONSENSE: &str = "what? close";
 
 fn span(traces: &Traces) -> Span<'static> {
@@ -153,6 +157,22 @@ async fn what_a_collector_cannot_take_now_is_sent_again_and_what_it_refuses_is_d
     let counts = &traces.queue().counts;
     let counts = [&counts.sent, &counts.dropped, &counts.failed].map(|count| count.load(Ordering::Relaxed));
     assert_eq!(counts, [2, 1, 3]);
+}
+
+#[tokio::test]
+async fn what_was_taken_is_not_sent_again_and_what_is_rejected_counts_as_dropped() {
+    let (port, mut told) = collector(&[BEGUN, PARTIAL]).await;
+    let telemetry = Telemetry::start(&options(port), None).unwrap();
+    let traces = Arc::clone(telemetry.traces().unwrap());
+    traces.record(&span(&traces));
+    next(&mut told).await;
+    (0..3).for_each(|_| traces.record(&span(&traces)));
+    next(&mut told).await;
+    telemetry.finish().await;
+    assert!(told.try_recv().is_err(), "sent again");
+    let counts = &traces.queue().counts;
+    let counts = [&counts.sent, &counts.dropped, &counts.failed].map(|count| count.load(Ordering::Relaxed));
+    assert_eq!(counts, [2, 2, 0]);
 }
 
 #[tokio::test]

@@ -25,6 +25,9 @@ const OTHER_VARIABLES: &[&str] = &[
     "SLUICE_CERT_KEY",
     "SLUICE_TOKEN",
     "SLUICE_TOKEN_FILE",
+    "SLUICE_JOIN",
+    "SLUICE_JOIN_TOKEN",
+    "SLUICE_JOIN_TOKEN_FILE",
 ];
 
 /// The source of a value.
@@ -210,7 +213,11 @@ impl Gathered {
                         Origin::Flag(name) => format!("--{name}"),
                         Origin::Default => setting.key.to_owned(),
                     };
-                    self.problems.push(format!("{place} = {text:?}: {expected}"));
+                    let value = match setting.is_secret {
+                        true => String::new(),
+                        false => format!(" = {:?}", without_password(&text)),
+                    };
+                    self.problems.push(format!("{place}{value}: {expected}"));
                 }
             }
         }
@@ -234,6 +241,15 @@ impl Gathered {
             return Err(ConfigError(contradictions));
         }
         Ok(Loaded { config, shown, warnings: self.warnings, is_test: sources.is_test })
+    }
+}
+
+/// A value without the name and the password of a URL in it.
+fn without_password(value: &str) -> String {
+    let Some((scheme, rest)) = value.split_once("://") else { return value.to_owned() };
+    match rest.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}://...@{host}"),
+        None => value.to_owned(),
     }
 }
 
@@ -284,8 +300,13 @@ mod tests {
     fn each_source_overrides_the_one_before() {
         let (_dir, path) =
             written("shards = 2\ncache = \"1MiB\"\ngrace = \"1m\"\n[limits]\npayload = 4096\n");
-        let env =
-            [("SLUICE_SHARDS", "3"), ("SLUICE_CACHE", "2MiB"), ("SLUICE_SERVER", "x"), ("SLUICE_PORT", "y")];
+        let env = [
+            ("SLUICE_SHARDS", "3"),
+            ("SLUICE_CACHE", "2MiB"),
+            ("SLUICE_SERVER", "x"),
+            ("SLUICE_JOIN", "x"),
+            ("SLUICE_PORT", "y"),
+        ];
         let loaded = load(&sources(Some(&path), &env, &[("shards", "4")])).unwrap();
         let show = |key: &str| {
             let at = SETTINGS.iter().position(|s| s.key == key).unwrap();
@@ -297,6 +318,16 @@ mod tests {
         assert_eq!(show("limits.payload"), format!("4KiB (file {})", path.display()));
         assert_eq!(show("listen"), "127.0.0.1:7070 (default)");
         assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
+    }
+
+    #[test]
+    fn a_password_in_a_url_is_not_repeated() {
+        for url in ["http://ann:geheim@otel:4318", "http://ann:gehei/m@otel:4318", "http://ann:a@geheim@otel"]
+        {
+            let error = load(&sources(None, &[], &[("telemetry.endpoint", url)])).unwrap_err().to_string();
+            assert!(error.contains("http://...@otel") && !error.contains("gehei"), "{error}");
+        }
+        assert_eq!(without_password("30"), "30");
     }
 
     #[test]
@@ -318,6 +349,17 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line} is missing in {text}");
         }
+    }
+
+    #[test]
+    fn secrets_are_in_no_error_and_not_shown() {
+        for text in ["Bearer hidden", "a b: hidden=hidden", "authorization=hidden\u{7f}"] {
+            let env = [("SLUICE_TELEMETRY_HEADERS", text)];
+            let error = load(&sources(None, &env, &[])).unwrap_err().to_string();
+            assert!(error.contains("SLUICE_TELEMETRY_HEADERS: ") && !error.contains("hidden"), "{error}");
+        }
+        let setting = SETTINGS.iter().find(|setting| setting.key == "telemetry.headers").unwrap();
+        assert_eq!((setting.shown("a=hidden"), setting.shown("")), ("(not shown)", ""));
     }
 
     #[test]

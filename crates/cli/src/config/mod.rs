@@ -1,7 +1,7 @@
 //! Settings of the server: one table, four sources, one error that lists all mistakes.
 //!
 //! Map: `table` all settings with default and description, `values` their types, `units` durations and sizes,
-//! `telemetry` those of telemetry,
+//! `telemetry` those of telemetry, `push` those of pushes,
 //! `host` names of hosts, `members` nodes of a cluster, `load` reads file, environment and flags, `flags` the
 //! table as command-line flags, `markdown` the table as a page of the documentation, `test_server` what
 //! differs with `--test`.
@@ -11,6 +11,7 @@ mod host;
 mod load;
 mod markdown;
 mod members;
+mod push;
 mod root_key_source;
 mod table;
 mod telemetry;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sluice_front::http::Compression;
 use sluice_node::Durability;
+use sluice_push::address::Allowed;
 use sluice_telemetry::Signals;
 use sluice_telemetry::endpoint::{Endpoint, Headers};
 
@@ -26,6 +27,8 @@ pub(crate) struct Setting {
     pub(crate) placeholder: &'static str,
     /// Description, in sentences.
     pub(crate) doc: &'static str,
+    /// True if values are never shown.
+    pub(crate) is_secret: bool,
     /// Parses a value and returns its canonical form; the error says what is expected.
     pub(crate) normalise: fn(&str) -> Result<String, String>,
 }
@@ -44,6 +47,11 @@ impl Setting {
     /// Section of the file; `None`: the top level.
     pub(crate) fn section(&self) -> Option<&'static str> {
         self.key.split_once('.').map(|(section, _)| section)
+    }
+
+    /// The value as it is shown.
+    pub(crate) fn shown<'v>(&self, value: &'v str) -> &'v str {
+        if self.is_secret && !value.is_empty() { "(not shown)" } else { value }
     }
 
     /// True when the flag may be repeated; each use adds a value.
@@ -68,6 +76,7 @@ macro_rules! settings {
             default: $default,
             placeholder: <$type as SettingValue>::PLACEHOLDER,
             doc: $doc,
+            is_secret: <$type as SettingValue>::IS_SECRET,
             normalise: |text| <$type as SettingValue>::read(text, &$range).map(|value| value.show()),
         },)*];
 
@@ -200,6 +209,14 @@ settings! {
     telemetry_ca "telemetry.ca": MaybePath = "" in Any,
         "PEM file with the CAs that may have signed the collector's certificate. Default: those that the \
         system trusts.";
+
+    push_allowed_addresses "push.allowed_addresses": Allowed = "" in Any,
+        "Ranges of addresses that queues may push to although they are private, loopback or refused for \
+        another reason, in clear text as well, such as 10.0.0.0/8,::1. Every caller who may operate a queue \
+        can reach what is there.";
+    push_ca "push.ca": MaybePath = "" in Any,
+        "PEM file with the CAs that may have signed the certificates of endpoints that queues push to. \
+        Default: those that the system trusts.";
 
     http_connections "http.connections": Count = "4096" in Between(1, 1_000_000),
         "Maximum number of connections; further ones are answered 503 and closed.";

@@ -50,6 +50,7 @@ impl SettingValue for Option<Endpoint> {
 
 impl SettingValue for Headers {
     const PLACEHOLDER: &'static str = "FIELD=VALUE,...";
+    const IS_SECRET: bool = true;
     type Range = Any;
 
     fn read(text: &str, _: &Any) -> Result<Self, String> {

@@ -4,7 +4,13 @@ use super::table::Config;
 use super::values::TlsMode;
 
 /// Defaults, where they differ.
-const DEFAULTS: &[(&str, &str)] = &[("listen", "127.0.0.1:0"), ("memory", "true"), ("log.level", "warn")];
+const DEFAULTS: &[(&str, &str)] = &[
+    ("listen", "127.0.0.1:0"),
+    ("memory", "true"),
+    ("log.level", "warn"),
+    // The endpoints of a test are on this machine.
+    ("push.allowed_addresses", "127.0.0.0/8,::1/128"),
+];
 
 /// Settings of files, and of other nodes.
 const NOT_HERE: &[&str] = &[

@@ -16,6 +16,8 @@ pub(crate) trait SettingValue: Sized {
     const PLACEHOLDER: &'static str;
     /// Smallest and largest value, for types with an order.
     type Range;
+    /// True if values are secrets, which neither `sluice config` nor an error shows.
+    const IS_SECRET: bool = false;
     fn read(text: &str, range: &Self::Range) -> Result<Self, String>;
     fn show(&self) -> String;
 }

@@ -19,14 +19,14 @@ use crate::terminal::{CliError, Result};
 const CA_DAYS: u32 = 3_650;
 const DAYS: u32 = 397;
 /// Remaining validity below which a certificate is renewed.
-const RENEW_BEFORE: Duration = Duration::from_secs(30 * 86_400);
+pub(crate) const RENEW_BEFORE: Duration = Duration::from_secs(30 * 86_400);
 /// Advice to a server alone when its CA is missing or cannot be used.
 const ADVICE: &str =
     "bring it back; or move its whole folder away: the next start creates a new CA, which clients then need";
 /// The same to a node, whose CA is that of its cluster.
 const ADVICE_IN_CLUSTER: &str = "bring its folder back from a copy that was made on this machine, for another node's \
     copy of the key is sealed with that node's root key; or replace this node: `sluice cluster replace`";
-const SERVER: &str = "server";
+pub(crate) const SERVER: &str = "server";
 const ADMIN: &str = "admin";
 const ADMIN_SCOPE: &str = "sluice://ns/*?perm=admin";
 
@@ -216,7 +216,7 @@ impl AutoCertificates {
 }
 
 /// The folder of the certificates.
-pub(super) fn folder(config: &Config) -> Folder {
+pub(crate) fn folder(config: &Config) -> Folder {
     let path = config.tls_dir.0.clone().unwrap_or_else(|| default_folder(config));
     Folder::new(path, RootKeyStore::new(&config.key_source, &config.data_dir))
 }

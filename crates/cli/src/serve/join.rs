@@ -44,18 +44,30 @@ const SECRET_BYTES: usize = 32;
 #[command(next_help_heading = "Cluster")]
 pub(super) struct JoinArgs {
     /// Join the cluster that is reached here, with an empty data directory. Ignored by a server that has
-    /// joined it.
-    #[arg(long, value_name = "URL", env = "SLUICE_JOIN")]
+    /// joined it [env: SLUICE_JOIN].
+    #[arg(long, value_name = "URL")]
     join: Option<String>,
-    /// Join token, as `sluice cluster add` prints it.
-    #[arg(long, value_name = "TOKEN", env = "SLUICE_JOIN_TOKEN", hide_env_values = true)]
+    /// Join token, as `sluice cluster add` prints it [env: SLUICE_JOIN_TOKEN].
+    #[arg(long, value_name = "TOKEN")]
     join_token: Option<String>,
-    /// File with the join token.
-    #[arg(long, value_name = "FILE", env = "SLUICE_JOIN_TOKEN_FILE", conflicts_with = "join_token")]
+    /// File with the join token [env: SLUICE_JOIN_TOKEN_FILE].
+    #[arg(long, value_name = "FILE", conflicts_with = "join_token")]
     join_token_file: Option<PathBuf>,
 }
 
 impl JoinArgs {
+    /// The same, with what the environment says where no flag does; of the token either all is a flag, or
+    /// nothing.
+    pub(super) fn or_environment(self, env: impl Fn(&str) -> Option<String>) -> JoinArgs {
+        let env = |name: &str| env(name).filter(|value| !value.is_empty());
+        let join = self.join.or_else(|| env("SLUICE_JOIN"));
+        if self.join_token.is_some() || self.join_token_file.is_some() {
+            return JoinArgs { join, ..self };
+        }
+        let join_token_file = env("SLUICE_JOIN_TOKEN_FILE").map(PathBuf::from);
+        JoinArgs { join, join_token: env("SLUICE_JOIN_TOKEN"), join_token_file }
+    }
+
     /// The place of the server in a cluster, `None`: it is alone. If these flags say so it joins first, and
     /// the encryption that it has chosen for that is returned as well.
     pub(super) async fn place(
@@ -103,15 +115,17 @@ impl JoinArgs {
         if self.join.is_none() && self.join_token.is_none() && self.join_token_file.is_none() {
             return Ok(());
         }
-        Err(CliError::usage("a server that runs with --test joins no cluster").hint(
-            "Leave out --join and --join-token, or unset SLUICE_JOIN, SLUICE_JOIN_TOKEN and SLUICE_JOIN_TOKEN_FILE.",
-        ))
+        Err(CliError::usage("a server that runs with --test joins no cluster")
+            .hint("Leave out --join and --join-token."))
     }
 
     fn token(&self) -> Result<String> {
         let missing = || CliError::usage("--join needs --join-token or --join-token-file");
         match (&self.join_token, &self.join_token_file) {
-            (Some(token), _) => Ok(token.trim().to_owned()),
+            (Some(_), Some(_)) => Err(CliError::usage(
+                "SLUICE_JOIN_TOKEN and SLUICE_JOIN_TOKEN_FILE are both set: unset one of them",
+            )),
+            (Some(token), None) => Ok(token.trim().to_owned()),
             (None, Some(path)) => {
                 let text = fs::read_to_string(path);
                 let text = text.map_err(|e| CliError::unreadable(&path.display().to_string(), &e))?;
@@ -259,4 +273,31 @@ fn random() -> Result<String> {
     let filled = default_provider().secure_random.fill(&mut bytes);
     filled.map_err(|_| CliError::failed("the system gives no random numbers"))?;
     Ok(HEXLOWER.encode(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_says_what_no_flag_does() {
+        let env = |name: &str| match name {
+            "SLUICE_JOIN" => Some("https://one:7070".to_owned()),
+            "SLUICE_JOIN_TOKEN" => Some("of-env".to_owned()),
+            _ => Some(String::new()),
+        };
+        let flags = |token_file: Option<&str>| {
+            let join_token_file = token_file.map(PathBuf::from);
+            JoinArgs { join: None, join_token: None, join_token_file }.or_environment(env)
+        };
+        let told = flags(None);
+        assert_eq!(
+            (told.join.as_deref(), told.join_token.as_deref()),
+            (Some("https://one:7070"), Some("of-env"))
+        );
+        assert_eq!(told.join_token_file, None, "an empty variable is none");
+        assert_eq!(flags(Some("token")).join_token, None, "the flag overrides it");
+        let both = JoinArgs { join_token_file: Some("token".into()), ..told };
+        assert!(both.token().unwrap_err().message().contains("both set"));
+    }
 }

@@ -3,14 +3,15 @@
 //! Map: `banner` the text when it is ready, `logging` the log, `address` the listening address, `open_files`
 //! the limit of open files, `limits` those of the engine, `security` TLS and rights, `auto` the certificates
 //! of `--tls auto`, `names` the names in them, `stopping` signals, `starter` the process that has started a
-//! server for tests, `telemetry` exports to a collector. As a node of a cluster: `node_file` the
-//! file that makes it one, `init`, `join` and `recover` how it came to be, `pinned` the check of the
-//! cluster's CA, `sealing` the seal of its key, `place` its place, `boot` the boot of the machine, `own_node`
-//! the node as calls see it, `cluster` connections to other nodes, `other_nodes` the way of requests to them,
-//! `following` the list of nodes, `renewing` another number for a node that has forgotten something.
+//! server for tests, `telemetry` exports to a collector, `pushing` pushes of messages. As a node of a
+//! cluster: `node_file` the file that makes it one, `init`, `join` and `recover` how it came to be, `pinned`
+//! the check of the cluster's CA, `sealing` the seal of its key, `place` its place, `boot` the boot of the
+//! machine, `own_node` the node as calls see it, `cluster` connections to other nodes, `other_nodes` the way
+//! of requests to them, `following` the list of nodes, `renewing` another number for a node that has
+//! forgotten something.
 
 mod address;
-mod auto;
+pub(crate) mod auto;
 mod banner;
 mod boot;
 mod cluster;
@@ -20,13 +21,14 @@ mod join;
 pub(crate) mod limits;
 mod logging;
 mod names;
-mod node_file;
-mod open_files;
+pub(crate) mod node_file;
+pub(crate) mod open_files;
 mod other_nodes;
 mod own_node;
 mod pages;
 mod pinned;
 mod place;
+mod pushing;
 pub(crate) mod recover;
 mod renewing;
 mod sealing;
@@ -111,10 +113,13 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
         Sources::of_process(args.config, args.settings)
     };
     let loaded = config::load(&sources).map_err(|e| CliError::usage(e.to_string()))?;
-    if args.test {
+    let join = if args.test {
         args.join.expect_none()?;
         starter::end_with_it()?;
-    }
+        args.join
+    } else {
+        args.join.or_environment(|name| std::env::var(name).ok())
+    };
     let logs = telemetry::logs(&loaded.config);
     logging::start(&loaded.config, logs.as_ref());
     for warning in &loaded.warnings {
@@ -131,7 +136,7 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
             .thread_name("sluice-http")
             .build()
             .map_err(|e| CliError::failed(format!("cannot start threads: {e}")))?;
-        let ended = serve_until_stopped(&runtime, &loaded, &args.join, &watched, out);
+        let ended = serve_until_stopped(&runtime, &loaded, &join, &watched, out);
         // The threads that still run have had their time.
         runtime.shutdown_timeout(Duration::from_millis(100));
         match ended? {
@@ -207,9 +212,7 @@ fn serve_until_stopped(
         address::check(loaded, &address, &security.access)?;
         let security = Arc::new(security);
         security::watch(Arc::clone(&security), node.clone(), cluster.is_some())?;
-        tokio::spawn(keep_indexes(node.clone()));
-        let finishing = node.clone();
-        tokio::spawn(async move { finishing.finish_transactions().await });
+        spawn_work(&node);
         banner::print(loaded, address, &security, &node.stale(), Started { chosen, took }, out).await?;
         let mut options = http_options(config);
         options.tls = security.tls.clone();
@@ -221,16 +224,27 @@ fn serve_until_stopped(
             open_files::connections_max(options.connections_max, config.shards.as_u32());
         let telemetry = telemetry::start(config, address, watched.logs.as_ref())?;
         options.telemetry = telemetry.as_ref().map(Telemetry::exports);
+        let pushes = pushing::pushes(config, &security.access)?;
         let calls = Calls::new(node.clone(), security.access.clone(), about(config))
-            .traced(telemetry.as_ref().and_then(Telemetry::traces).cloned());
+            .traced(telemetry.as_ref().and_then(Telemetry::traces).cloned())
+            .pushing(pushes.clone());
         let calls = own_node.into_iter().fold(calls, Calls::in_cluster);
         options.further = cluster.map(|cluster| cluster.deliver_to(calls.neighbour()));
-        let stopped = serve(listener, calls, options, stopping.begun()).await;
+        let serving = serve(listener, calls, options, stopping.begun());
+        let stopped = pushing::run(&pushes, &node, stopping.begun(), serving).await;
         sum_up_refusals(&security, &node, &stopping).await;
         let ended = finish(&node, config, &stopping, stopped.connections_cut).await;
         telemetry::finish(telemetry).await;
         ended
     })
+}
+
+/// Starts what a node does beside its calls: it fills indexes, and ends transactions.
+fn spawn_work(node: &Node) {
+    tokio::spawn(keep_indexes(node.clone()));
+    let (indexing, finishing) = (node.clone(), node.clone());
+    tokio::spawn(async move { indexing.keep_message_indexes().await });
+    tokio::spawn(async move { finishing.finish_transactions().await });
 }
 
 fn about(config: &Config) -> About {

@@ -23,13 +23,13 @@ const NAME: &str = "node";
 /// The place of a server in a cluster.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NodeFile {
+pub(crate) struct NodeFile {
     /// Address at which clients and other nodes reach it, as `host:port`.
     pub(super) address: String,
     /// Secret by which the cluster knows this machine again while it joins.
     pub(super) machine: String,
     /// Its cluster; `None`: it has not joined yet.
-    pub(super) joined: Option<Membership>,
+    pub(crate) joined: Option<Membership>,
     /// Its place when the recovery of its cluster is done, which was begun; `None`: none was.
     pub(super) recovering: Option<Membership>,
     /// True: it was removed from the cluster.
@@ -39,7 +39,7 @@ pub(super) struct NodeFile {
 /// A number in a cluster.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Membership {
+pub(crate) struct Membership {
     /// Id of the cluster.
     pub(super) cluster: String,
     /// Number of the node.
@@ -47,14 +47,14 @@ pub(super) struct Membership {
     /// True: the server has not started under this number yet, so that it has promised nothing.
     pub(super) is_new: bool,
     /// Addresses of all nodes by their numbers, as this one knew them last.
-    pub(super) nodes: BTreeMap<u64, String>,
+    pub(crate) nodes: BTreeMap<u64, String>,
     /// Id of the cluster from which this one was recovered; `None`: it was not.
     pub(super) recovered_from: Option<String>,
 }
 
 impl NodeFile {
     /// Reads the file of a data directory; `None`: the server belongs to no cluster.
-    pub(super) fn read(data_dir: &Path) -> Result<Option<NodeFile>> {
+    pub(crate) fn read(data_dir: &Path) -> Result<Option<NodeFile>> {
         let path = path(data_dir);
         let text = match fs::read(&path) {
             Ok(text) => text,

@@ -36,6 +36,16 @@ pub(super) fn connections_max(wanted: usize, shards: u32) -> usize {
     allowed
 }
 
+/// The hard limit of open files of this process; `None`: there is none.
+pub(crate) fn hard_limit() -> Option<u64> {
+    getrlimit(Resource::Nofile).maximum
+}
+
+/// Number of connections, of those `wanted`, that a server may have at its start under a limit of open files.
+pub(crate) fn connections_beside_journals(wanted: usize, limit: u64, shards: u32) -> usize {
+    within(wanted, limit, OPEN_AT_START, shards)
+}
+
 fn within(wanted: usize, limit: u64, open: u64, shards: u32) -> usize {
     // At most half of a small limit, or nobody could connect and drain the queues.
     let journals = (u64::from(shards) * FILES_PER_SHARD).min(limit / 2);
