@@ -87,4 +87,20 @@ pub struct WhoAmI {
     /// Rules and scopes that apply to it.
     #[serde(default)]
     pub grants: Vec<String>,
+    /// Rights by each of them, in the same order.
+    #[serde(default)]
+    pub rights: Vec<Rights>,
+}
+
+/// Rights that a rule or a scope gives, in names that fit its patterns: `*` stands for any text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rights {
+    /// Names of the rights, such as `send` and `observe`.
+    pub may: Vec<String>,
+    /// Patterns of the namespaces.
+    pub namespaces: Vec<String>,
+    /// Patterns of their queues.
+    pub queues: Vec<String>,
+    /// Patterns of the keys of their locks and documents.
+    pub keys: Vec<String>,
 }

@@ -1,6 +1,7 @@
 //! Changes of stored messages, one or many at once.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::types::ErrorBody;
 
@@ -87,41 +88,14 @@ pub struct Changed {
     pub note: Note,
 }
 
-/// A filter of messages of one queue. Every field that is not `None` has to match.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+/// The messages that a bulk changes.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct BulkFilter {
     /// Name of the queue.
     pub queue: String,
-    /// State of the message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<String>,
-    /// Tag that the message has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tag: Option<String>,
-    /// Header that the message has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub header: Option<BulkHeader>,
-    /// Sent before this time, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sent_before_ms: Option<u64>,
-    /// Sent at this time or later.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sent_after_ms: Option<u64>,
-    /// Smallest number of attempts begun.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attempts_min: Option<u16>,
-    /// Text within the error of one of its attempts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error_contains: Option<String>,
-}
-
-/// A header with its whole value.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct BulkHeader {
-    /// Its name.
-    pub name: String,
-    /// Its value.
-    pub value: String,
+    /// Filter that a message matches, such as `{"/state": "dead"}`; `None`: all messages of the queue.
+    #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Value>,
 }
 
 /// A change, in the background, of all messages that match a filter.
@@ -143,6 +117,9 @@ pub struct Bulk {
     pub note: Note,
     /// True when messages are only counted and not changed.
     pub dry_run: bool,
+    /// Upper limit of messages changed in a second; `None`: the request names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_second: Option<u32>,
     /// Messages in the queue when it began, in the state of the filter.
     pub total: u64,
     /// Messages looked at.

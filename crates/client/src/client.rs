@@ -80,6 +80,16 @@ impl Client {
         &self.asked().address
     }
 
+    /// The certificate that this server shows, as DER; `None`: it speaks clear text. Makes a connection for
+    /// that, which is closed again.
+    ///
+    /// # Errors
+    /// [`ClientError::Transport`]: there is no connection, or the certificate is not trusted.
+    pub async fn shown_certificate(&self) -> Result<Option<Vec<u8>>, ClientError> {
+        let asked = self.asked();
+        asked.shown_certificate().await.map_err(|failure| failure.told(asked, 1))
+    }
+
     /// Lets another server of the cluster be asked from now on, if the error of the server at this address is
     /// one after which that may help. True when another one is asked now.
     pub(crate) fn pass_on(&self, address: &str, error: &ClientError) -> bool {

@@ -96,11 +96,12 @@ mod types;
 mod work;
 mod worker;
 
-pub use access::{AuditPage, StoredPolicy, Token, TokenMade, TokenNew, WhoAmI};
+pub use access::{AuditPage, Rights, StoredPolicy, Token, TokenMade, TokenNew, WhoAmI};
 pub use answers::{Delivered, DeliveredRef, Details, ItemResult, Payload, ReceivedBody, SentBody, SentIds};
 pub use attachments::{Attachment, AttachmentCondition, Downloading, Upload, Uploading};
+pub use calls::any::AnyCall;
 pub use calls::queues::*;
-pub use changes::{Bulk, BulkFilter, BulkHeader, Change, Changed, NewFields, Note};
+pub use changes::{Bulk, BulkFilter, Change, Changed, NewFields, Note};
 pub use client::Client;
 pub use cluster::{
     Cluster, ClusterLimits, ClusterNode, ClusterStatus, Joined, Machine, MadeJoinToken, Neighbour,
@@ -124,7 +125,7 @@ pub use session::{Frames, Session};
 /// The frames of a session.
 pub use sluice_proto::v1;
 pub use stop::Stop;
-pub use stored::{Attempt, Awaited, Progress, Stored, StoredPage};
+pub use stored::{Attempt, Awaited, MessageSearch, MessagesFound, Progress, Stored, StoredPage};
 pub use tls_fault::TlsFault;
 pub use transactions::{
     Begun, Committed, InDoubtTransaction, OpenTransaction, OperationResult, Resolved, StageResult,

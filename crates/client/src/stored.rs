@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::base64;
 use crate::changes::Changed;
@@ -203,6 +203,54 @@ pub struct Awaited {
     /// Pending: how far its holder says that it has come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
+}
+
+/// A search for messages of a queue. The default finds all of them.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct MessageSearch<'a> {
+    /// Filter that a message matches, such as `{"/state": "dead", "/tags": {"contains": "vip"}}`.
+    pub filter: Option<Value>,
+    /// Most messages of a page, up to 1,000; `None`: the server's default.
+    pub limit: Option<u32>,
+    /// `next` of the page before.
+    pub cursor: Option<&'a str>,
+    /// True: messages come with payloads, content types, headers and histories.
+    pub payload: bool,
+}
+
+impl MessageSearch<'_> {
+    /// The body of the request.
+    pub(crate) fn body(&self) -> String {
+        let mut fields = json!({"payload": self.payload});
+        let optional = [
+            ("where", self.filter.clone()),
+            ("limit", self.limit.map(Value::from)),
+            ("cursor", self.cursor.map(Value::from)),
+        ];
+        for (name, value) in optional {
+            if let Some(value) = value {
+                fields[name] = value;
+            }
+        }
+        fields.to_string()
+    }
+}
+
+/// Messages that match, by id, and how far the search is.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MessagesFound {
+    /// The messages. There may be few of them, even none, and a next page.
+    pub messages: Vec<Stored>,
+    /// Number of messages that were looked at for this page.
+    pub scanned: u64,
+    /// Number of messages of the queue, in the state that the filter names, if it is one.
+    pub total: u64,
+    /// Place at which the next page begins; `None`: all messages were looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// Index of the queue that was used, `tags` or `errors`; `None`: messages were looked at one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<String>,
 }
 
 /// A page of messages.

@@ -1,6 +1,7 @@
 //! Causes of a failed TLS handshake.
 
 use std::io;
+use std::net::IpAddr;
 
 use rustls::{CertificateError, Error};
 
@@ -34,7 +35,7 @@ impl TlsFault {
                 expected,
                 presented,
             })) => {
-                let has: Vec<&str> = presented.iter().map(|name| bare(name)).collect();
+                let has: Vec<String> = presented.iter().map(|name| bare(name)).collect();
                 let has = if has.is_empty() { "no name".to_owned() } else { has.join(", ") };
                 let called = expected.to_str();
                 (TlsFault::Name, format!("its certificate is not for {called}: it is for {has}"))
@@ -45,7 +46,27 @@ impl TlsFault {
 }
 
 /// `DnsName("localhost")` and `IpAddress(127.0.0.1)`, as webpki writes them, without what surrounds the name.
-fn bare(name: &str) -> &str {
+/// Its `0::1` is `::1`.
+fn bare(name: &str) -> String {
     let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
-    inner.unwrap_or(name).trim_matches('"')
+    let inner = inner.unwrap_or(name).trim_matches('"');
+    inner.parse::<IpAddr>().map_or_else(|_| inner.to_owned(), |address| address.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_certificates_are_told_as_people_write_them() {
+        for (name, told) in [
+            ("DnsName(\"localhost\")", "localhost"),
+            ("IpAddress(127.0.0.1)", "127.0.0.1"),
+            ("IpAddress(0::1)", "::1"),
+            ("IpAddress(2001::db8)", "2001::db8"),
+            ("something", "something"),
+        ] {
+            assert_eq!(bare(name), told);
+        }
+    }
 }

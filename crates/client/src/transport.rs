@@ -18,6 +18,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use crate::credentials::Alpn;
 use crate::error::{ClientError, TransportKind};
@@ -73,6 +74,9 @@ type Connection = SendRequest<Full<Bytes>>;
 trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
+
+/// A connection with TLS.
+type Secured = TlsStream<BufReader<TcpStream>>;
 
 /// TLS of the connections to a server.
 struct Tls {
@@ -262,28 +266,48 @@ impl Transport {
 
     /// Makes a connection, over which nothing is spoken yet.
     async fn reach(&self, alpn: Alpn) -> Result<Box<dyn Wire>, Failure> {
-        let failure = |reason: String| Failure { kind: TransportKind::Connect, reason };
+        let stream = self.reach_port().await?;
+        match &self.tls {
+            None => Ok(Box::new(stream)),
+            Some(tls) => Ok(Box::new(self.secure(tls, alpn, stream).await?)),
+        }
+    }
+
+    async fn reach_port(&self) -> Result<TcpStream, Failure> {
         let stream = match timeout(self.connect_timeout, TcpStream::connect(&self.address)).await {
             Ok(Ok(stream)) => stream,
-            Ok(Err(e)) => return Err(failure(e.to_string())),
-            Err(_) => return Err(failure(format!("no connection within {}", seconds(self.connect_timeout)))),
+            Ok(Err(e)) => return Err(unreached(e.to_string())),
+            Err(_) => {
+                return Err(unreached(format!("no connection within {}", seconds(self.connect_timeout))));
+            }
         };
-        stream.set_nodelay(true).map_err(|e| failure(e.to_string()))?;
-        let Some(tls) = &self.tls else { return Ok(Box::new(stream)) };
+        stream.set_nodelay(true).map_err(|e| unreached(e.to_string()))?;
+        Ok(stream)
+    }
+
+    /// Does the handshake of TLS.
+    async fn secure(&self, tls: &Tls, alpn: Alpn, stream: TcpStream) -> Result<Secured, Failure> {
         let connector = if alpn == Alpn::Http2 { &tls.http2 } else { &tls.http1 };
         // rustls asks for 4 KiB at a time, and each time would be a system call.
         let stream = BufReader::with_capacity(READ_BYTES, stream);
         match timeout(self.connect_timeout, connector.connect(tls.name.clone(), stream)).await {
-            Ok(Ok(stream)) => Ok(Box::new(stream)),
+            Ok(Ok(stream)) => Ok(stream),
             Ok(Err(e)) if has_ended(&e) => {
-                Err(failure(format!("the connection ended in the TLS handshake: {e}")))
+                Err(unreached(format!("the connection ended in the TLS handshake: {e}")))
             }
             Ok(Err(e)) => {
                 let (fault, reason) = TlsFault::of(&e);
                 Err(Failure { kind: TransportKind::Tls(fault), reason })
             }
-            Err(_) => Err(failure(format!("no TLS within {}", seconds(self.connect_timeout)))),
+            Err(_) => Err(unreached(format!("no TLS within {}", seconds(self.connect_timeout)))),
         }
+    }
+
+    /// The certificate that the server shows, as DER; `None`: it speaks clear text.
+    pub(crate) async fn shown_certificate(&self) -> Result<Option<Vec<u8>>, Failure> {
+        let Some(tls) = &self.tls else { return Ok(None) };
+        let stream = self.secure(tls, Alpn::Http1, self.reach_port().await?).await?;
+        Ok(stream.get_ref().1.peer_certificates().and_then(|shown| Some(shown.first()?.to_vec())))
     }
 
     fn take_idle(&self) -> Option<Connection> {
@@ -306,6 +330,11 @@ impl Transport {
     fn forget_idle(&self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
+}
+
+/// The failure of a connection that could not be made.
+fn unreached(reason: String) -> Failure {
+    Failure { kind: TransportKind::Connect, reason }
 }
 
 /// Settings of HTTP/1.1 connections: an answer that comes in one piece is used where it lies.

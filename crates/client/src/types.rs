@@ -131,6 +131,40 @@ queue_settings! {
     overflow: Overflow;
     /// Time that a message may wait in the queue, in milliseconds; 0: no limit.
     max_age_ms: u64;
+    /// Endpoint that messages are pushed to; empty: none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    push_url: String;
+    /// Fingerprints of the secrets that pushes are signed with. In a change secrets, or fingerprints of those
+    /// that are to stay.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    push_secrets: Vec<String>;
+    /// Time for a push, in milliseconds; 0: that of a new queue, 15,000.
+    #[serde(skip_serializing_if = "is_zero")]
+    push_timeout_ms: u32;
+    /// Pushes at a time; 0: as in a new queue, 16.
+    #[serde(skip_serializing_if = "is_zero")]
+    push_concurrency: u32;
+    /// Pushes that may begin in a second; 0: any number.
+    #[serde(skip_serializing_if = "is_zero")]
+    push_rate: u32;
+    /// Headers that pushes get, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    push_headers: BTreeMap<String, String>;
+    /// True when nothing is pushed.
+    #[serde(skip_serializing_if = "is_false")]
+    push_paused: bool;
+    /// Index by which searches find messages without a look at each of them: `tags`, `errors`,
+    /// `tags_and_errors`; empty or `none`: there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    search_index: String;
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn is_false(is: &bool) -> bool {
+    !is
 }
 
 /// Effect of a delayed message on the others with its ordering key.

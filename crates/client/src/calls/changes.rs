@@ -42,13 +42,15 @@ impl Client {
         Ok(())
     }
 
-    /// Begins a change of all messages that match; returns its id.
+    /// Begins a change of all messages that match, at most `per_second` of them in a second (1 to 100,000);
+    /// returns its id.
     pub async fn bulk_start(
         &self,
         change: &Change,
         filter: &BulkFilter,
         note: &Note,
         dry_run: bool,
+        per_second: Option<u32>,
     ) -> Result<String, ClientError> {
         #[derive(Deserialize)]
         struct Started {
@@ -58,6 +60,9 @@ impl Client {
         body.insert("action".to_owned(), change.verb().into());
         body.insert("filter".to_owned(), json!(filter));
         body.insert("dry_run".to_owned(), dry_run.into());
+        if let Some(per_second) = per_second {
+            body.insert("per_second".to_owned(), per_second.into());
+        }
         let call = self.call(Method::POST, self.path("/bulk"), Value::Object(body).to_string());
         let started: Started = parse(&self.run(call, Safety::Once).await?.body)?;
         Ok(started.bulk)

@@ -11,7 +11,7 @@ use crate::error::ClientError;
 use crate::message::{Message, Receive};
 use crate::receiving::{self, Enlisting};
 use crate::retry::Safety;
-use crate::stored::{Stored, StoredPage};
+use crate::stored::{MessageSearch, MessagesFound, Stored, StoredPage};
 use crate::transport::Answer;
 use crate::types::parse;
 
@@ -133,6 +133,40 @@ impl Client {
             }
         }
         self.look(path).await
+    }
+
+    /// A page of the messages of a queue that match a filter. It may be short, even empty, and have a next
+    /// one.
+    ///
+    /// ```no_run
+    /// # async fn example(client: sluice_client::Client) -> Result<(), sluice_client::ClientError> {
+    /// use serde_json::json;
+    /// use sluice_client::MessageSearch;
+    ///
+    /// let filter = json!({"/state": "dead", "/payload/customer": 4711});
+    /// let mut next: Option<String> = None;
+    /// loop {
+    ///     let (filter, cursor) = (Some(filter.clone()), next.as_deref());
+    ///     let search = MessageSearch { filter, cursor, ..MessageSearch::default() };
+    ///     let page = client.message_search("orders", &search).await?;
+    ///     for message in page.messages {
+    ///         println!("{} {}", message.id, message.attempts);
+    ///     }
+    ///     next = page.next;
+    ///     if next.is_none() {
+    ///         break;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn message_search(
+        &self,
+        queue: &str,
+        search: &MessageSearch<'_>,
+    ) -> Result<MessagesFound, ClientError> {
+        let path = self.path(&format!("/queues/{}/search", encoded(queue)));
+        parse(&self.run(self.call(Method::POST, path, search.body()), Safety::Repeatable).await?.body)
     }
 
     /// The first messages in the order of delivery, with payloads, without delivering them.

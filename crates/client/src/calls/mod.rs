@@ -2,6 +2,7 @@
 
 mod access;
 mod admin;
+pub(crate) mod any;
 mod attachments;
 mod changes;
 mod cluster;

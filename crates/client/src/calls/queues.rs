@@ -45,9 +45,51 @@ pub struct DeadError {
     pub error: String,
     /// Their number.
     pub messages: u64,
+    /// Fingerprint of the text, which a search finds by `/error_fingerprint`; empty from an older server.
+    #[serde(default)]
+    pub fingerprint: String,
+}
+
+/// A push of a message to the endpoint of its queue.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Push {
+    /// Id of the message.
+    pub id: String,
+    /// Number of the attempt, from 1.
+    pub attempt: u16,
+    /// When it began, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+    /// Time that it took, in milliseconds.
+    pub took_ms: u64,
+    /// `acked`, `failed`, `delayed` or `gone`.
+    pub outcome: String,
+    /// Status of the answer; `None`: there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Reason of a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Delay until the next attempt that the endpoint asked for, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u64>,
+    /// Reason why the message could not be settled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsettled: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Pushes {
+    pushes: Vec<Push>,
 }
 
 impl Client {
+    /// The latest pushes of a queue to its endpoint, the newest first, at most `limit` and 100.
+    pub async fn pushes(&self, queue: &str, limit: u32) -> Result<Vec<Push>, ClientError> {
+        let path = self.path(&format!("/queues/{}/pushes?limit={limit}", encoded(queue)));
+        let Pushes { pushes } = self.look(path).await?;
+        Ok(pushes)
+    }
+
     /// All queues whose names begin with `prefix`, by name.
     pub async fn queues(&self, prefix: &str) -> Result<Vec<Queue>, ClientError> {
         self.all_of("queues", prefix).await

@@ -41,7 +41,8 @@ impl Client {
         }
     }
 
-    /// Extends a lease, and stores the progress of the work and a checkpoint for the next attempt.
+    /// Extends a lease, and stores the progress of the work and a checkpoint for the next attempt. A report
+    /// with a cost is not repeated when its answer is lost: the server would add the cost once more.
     pub async fn report(
         &self,
         receipt: &str,
@@ -49,7 +50,8 @@ impl Client {
         report: &Report<'_>,
     ) -> Result<(), ClientError> {
         let body = encode::report(receipt, lease, report);
-        only(self.many("/extend", body, 1).await?)
+        let safety = if report.add_cost > 0 { Safety::Once } else { Safety::Repeatable };
+        only(self.many("/extend", body, 1, safety).await?)
     }
 }
 

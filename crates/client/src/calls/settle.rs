@@ -27,7 +27,7 @@ impl Client {
         if items.iter().all(|item| item.settle == Settle::Ack && item.add_cost == 0) {
             return self.ack_many(items.iter().map(|item| item.receipt.as_ref())).await;
         }
-        self.many("/settle", encode::settle(items), items.len()).await
+        self.many("/settle", encode::settle(items), items.len(), Safety::Repeatable).await
     }
 
     /// Acks messages of any queues of the namespace. One result per receipt, in order.
@@ -37,7 +37,7 @@ impl Client {
     ) -> Result<Vec<ItemResult>, ClientError> {
         let mut count = 0;
         let body = encode::receipts(receipts.into_iter().inspect(|_| count += 1));
-        self.many("/ack", body, count).await
+        self.many("/ack", body, count, Safety::Repeatable).await
     }
 
     /// Extends one lease, from now; `None`: by the setting of the queue.
@@ -52,7 +52,7 @@ impl Client {
     ) -> Result<Vec<ItemResult>, ClientError> {
         let mut count = 0;
         let body = encode::extend(items.into_iter().inspect(|_| count += 1));
-        self.many("/extend", body, count).await
+        self.many("/extend", body, count, Safety::Repeatable).await
     }
 
     pub(super) async fn many(
@@ -60,9 +60,10 @@ impl Client {
         path: &str,
         body: String,
         items: usize,
+        safety: Safety,
     ) -> Result<Vec<ItemResult>, ClientError> {
         let call = self.call(Method::POST, self.path(path), body);
-        let answer = self.run(call, Safety::Repeatable).await?;
+        let answer = self.run(call, safety).await?;
         let mut results = answers::results(&answer.body, items)?;
         for result in &mut results {
             if result.error.as_ref().is_some_and(|e| e.code == "already_settled") {

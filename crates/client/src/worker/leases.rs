@@ -112,8 +112,14 @@ impl Leases {
 
     /// Gives the signal of each lease that is over by now; tells whose they were.
     pub(super) fn end_due(&mut self, now: Instant) -> Vec<String> {
-        let over = |lease: &&Lease| lease.ends_at <= now;
-        self.kept().filter(over).inspect(|l| l.lost.stop()).map(|l| l.id.clone()).collect()
+        let mut shared = self.shared();
+        let over = self.held.iter().filter(|(_, lease)| lease.ends_at <= now && !lease.lost.is_stopped());
+        over.map(|(receipt, lease)| {
+            shared.remove(receipt);
+            lease.lost.stop();
+            lease.id.clone()
+        })
+        .collect()
     }
 
     fn kept(&self) -> impl Iterator<Item = &Lease> {
@@ -181,6 +187,7 @@ mod tests {
         assert_eq!(leases.next_end(), Some(at(45)));
         assert!(leases.end_due(at(44)).is_empty());
         assert_eq!(leases.end_due(at(45)), ["2"]);
+        assert!(leases.shared().iter().eq(["a"]), "a session is not resumed with it");
         assert!(leases.lost("b").is_some_and(|lost| lost.is_stopped()));
         assert_eq!(leases.next_end(), Some(at(60)));
         assert!(leases.end_due(at(59)).is_empty(), "told once");

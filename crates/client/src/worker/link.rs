@@ -26,6 +26,9 @@ const CONSUMER: u32 = 1;
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Nodes that may only name the leader at the beginning, before that is told as a failure.
 const HOPS_MAX: u32 = 4;
+/// Connections that may break before the first session has begun, until the server counts as one without
+/// sessions.
+const BREAKS_MAX: u32 = 3;
 /// Time without a frame after which the session counts as broken; the server sends one every 20 s.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// Interval of the checks whether messages are still held, while the server is stopping.
@@ -113,6 +116,8 @@ impl Link {
             asked,
             pending: HashMap::new(),
             ever_begun: false,
+            breaks: 0,
+            untold: None,
         };
         let keeping = tokio::spawn(keeper.run());
         WorkerSession { link: Link { to }, heard, keeping }
@@ -149,6 +154,10 @@ struct Keeper {
     /// By the number of its frame.
     pending: HashMap<u64, PendingReply>,
     ever_begun: bool,
+    /// Number of connections that broke before the first session had begun.
+    breaks: u32,
+    /// The latest such break, while it may be that of a server without sessions, at which nothing is held.
+    untold: Option<ClientError>,
 }
 
 /// The reason why a session has ended.
@@ -165,7 +174,7 @@ impl Keeper {
     async fn run(mut self) {
         let (mut failures, mut hops) = (0u32, 0);
         loop {
-            let server = self.client.server().to_owned();
+            let (server, breaks) = (self.client.server().to_owned(), self.breaks);
             let over = match self.client.session_once().await {
                 Ok((session, frames)) => {
                     let began = Instant::now();
@@ -196,7 +205,12 @@ impl Keeper {
                 continue;
             }
             failures += 1;
-            self.tell(SessionEvent::Failed(error));
+            if self.terms.may_fall_back && self.breaks > breaks {
+                self.untold = Some(error);
+            } else {
+                self.untold = None;
+                self.tell(SessionEvent::Failed(error));
+            }
             let pause = Duration::from_millis(50).saturating_mul(1 << failures.min(10)).min(PAUSE_MAX);
             let paused = Instant::now() + pause;
             // What is asked meanwhile has to find another way at once.
@@ -212,10 +226,20 @@ impl Keeper {
         }
     }
 
-    fn judge(&self, error: ClientError) -> SessionEnd {
+    fn judge(&mut self, error: ClientError) -> SessionEnd {
         match &error {
             ClientError::Transport { kind: TransportKind::Connect, .. } => SessionEnd::Broken(error),
             ClientError::Transport { .. } if self.ever_begun => SessionEnd::Broken(error),
+            // A certificate that does not do at the first call will not do at the next.
+            ClientError::Transport { kind: TransportKind::Tls(_), .. } => SessionEnd::Refused(error),
+            // A server that stops at this moment, or one that does not know what a session is.
+            ClientError::Transport { .. } => {
+                self.breaks += 1;
+                if self.terms.may_fall_back && self.breaks == BREAKS_MAX {
+                    return SessionEnd::Refused(error);
+                }
+                SessionEnd::Broken(error)
+            }
             _ if is_passing(&error) => SessionEnd::Broken(error),
             _ => SessionEnd::Refused(error),
         }
@@ -257,15 +281,8 @@ impl Keeper {
                     if let Some(error) = &result.error {
                         return self.judge(error_of(error));
                     }
-                    (is_attached, self.ever_begun) = (true, true);
-                    if again {
-                        self.tell(SessionEvent::Recovered);
-                    }
-                    let lost = result.failures.iter().filter_map(|failure| {
-                        let code = failure.error.as_ref().map(|error| error.code.as_ref());
-                        Some((resume.get(failure.item as usize)?.clone(), Loss::of(code)?))
-                    });
-                    SessionEvent::Attached(lost.collect())
+                    is_attached = true;
+                    self.attached(&result, &resume, again)
                 }
                 ServerSent::Result(result) => {
                     self.answered(&result);
@@ -288,6 +305,23 @@ impl Keeper {
             };
             self.tell(event);
         }
+    }
+
+    /// Tells what there is to tell once a consumer is attached; gives that it is.
+    fn attached(&mut self, result: &FrameResult, resume: &[String], again: bool) -> SessionEvent {
+        self.ever_begun = true;
+        // The server has sessions, and the one that broke may hold messages.
+        if let Some(error) = self.untold.take() {
+            self.tell(SessionEvent::Failed(error));
+        }
+        if again {
+            self.tell(SessionEvent::Recovered);
+        }
+        let lost = result.failures.iter().filter_map(|failure| {
+            let code = failure.error.as_ref().map(|error| error.code.as_ref());
+            Some((resume.get(failure.item as usize)?.clone(), Loss::of(code)?))
+        });
+        SessionEvent::Attached(lost.collect())
     }
 
     /// True when everything was settled, and the server has answered. A receipt is held until its settlement
@@ -417,6 +451,8 @@ mod tests {
             asked,
             pending: HashMap::new(),
             ever_begun: false,
+            breaks: 0,
+            untold: None,
         };
         assert!(!keeper.has_nothing_in_hand());
         keeper.unanswered.store(0, Ordering::Relaxed);

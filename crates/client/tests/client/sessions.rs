@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use data_encoding::BASE64_NOPAD;
@@ -19,7 +20,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use sluice_client::v1::client_frame::Frame;
 use sluice_client::v1::server_frame::Frame as Told;
 use sluice_client::v1::{ClientFrame, FrameResult, Message, Open, SendMany, ServerFrame};
-use sluice_client::{Client, Options, Settle, Stop, Worker, WorkerOptions, WorkerTransport};
+use sluice_client::{Client, Options, Settle, Stop, Worker, WorkerEvent, WorkerOptions, WorkerTransport};
 use sluice_proto::framing::{Deframer, frame};
 use sluice_proto::wire::put_bytes;
 use tokio::net::TcpListener;
@@ -188,6 +189,38 @@ async fn a_worker_goes_on_to_the_node_that_leads_without_a_word() {
     let done = Worker::new(client, options).run(Stop::new(), |_| async { Settle::Ack }, events).await;
     assert_eq!((done.unwrap().acked, leader.opened.lock().unwrap().len()), (0, 1));
     assert!(told.recv().await.is_none());
+}
+
+/// Closes the first connections as soon as something comes, as a server that stops does, then listens no
+/// more.
+async fn breaks(times: usize) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        for _ in 0..times {
+            listener.accept().await.unwrap().0.readable().await.unwrap();
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_worker_goes_on_when_its_first_connection_breaks() {
+    for transport in [WorkerTransport::Session, WorkerTransport::Auto] {
+        let leader = Arc::new(Node::default());
+        let addresses = [breaks(1).await, leader.start().await];
+        let client = Client::new(&addresses.map(|address| format!("http://{address}")).join(",")).unwrap();
+        let mut options = WorkerOptions::new(vec![("q".to_owned(), 0)]);
+        (options.until_empty, options.transport) = (true, transport);
+        options.lease = Duration::from_secs(2);
+        let (events, mut told) = mpsc::unbounded_channel();
+        let began = Instant::now();
+        let done = Worker::new(client, options).run(Stop::new(), |_| async { Settle::Ack }, events).await;
+        assert_eq!((done.unwrap().acked, leader.opened.lock().unwrap().len()), (0, 1));
+        assert!(matches!(told.recv().await, Some(WorkerEvent::ReceiveFailed(_))));
+        assert!(matches!(told.recv().await, Some(WorkerEvent::ReceiveRecovered)));
+        assert!(began.elapsed() >= Duration::from_secs(2), "what was lost may come back");
+    }
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Reply, Request, client, serve, until};
 use serde_json::{Value, json};
-use sluice_client::{Options, Settle, Stop, Worker, WorkerEvent, WorkerOptions, WorkerTransport};
+use sluice_client::{Options, Settle, Stop, WorkResult, Worker, WorkerEvent, WorkerOptions, WorkerTransport};
 use tokio::sync::mpsc;
 
 /// A queue that leases, and remembers what it was asked.
@@ -18,6 +18,8 @@ struct Fake {
     extend_fails: Option<&'static str>,
     /// Receipts whose next settlement is answered `in_doubt`.
     in_doubt: Vec<&'static str>,
+    /// A settlement of more bytes than this is refused, with all that are in its request.
+    bytes_max: Option<usize>,
     /// An extend is never answered, as when the network is cut.
     extend_hangs: bool,
     /// So many handlers have to be done before anything is settled.
@@ -139,8 +141,13 @@ async fn answer(fake: Arc<Mutex<Fake>>, request: Request) -> Reply {
     })
     .await;
     let mut fake = fake.lock().unwrap();
-    fake.put_back_nacked(&body);
     let items = body["items"].as_array().or(body["receipts"].as_array()).unwrap();
+    let most = fake.bytes_max.unwrap_or(usize::MAX);
+    if items.iter().any(|item| item["result"].as_str().is_some_and(|result| result.len() > most)) {
+        let error = json!({"code": "invalid_argument", "message": "result has too many bytes"});
+        return Reply::Json(400, json!({ "error": error }).to_string());
+    }
+    fake.put_back_nacked(&body);
     let results: Vec<Value> = items.iter().map(|item| fake.result(extend, item)).collect();
     Reply::Json(200, json!({ "results": results }).to_string())
 }
@@ -181,6 +188,43 @@ async fn every_message_is_settled_as_its_handler_said() {
         "each once more, then the fake drops it"
     );
     assert_eq!(fake.settled("reject"), ["r-m2"]);
+}
+
+#[tokio::test]
+async fn a_settlement_that_is_refused_is_a_nack_of_its_message_alone() {
+    let fake = Fake::with(12);
+    {
+        let mut fake = fake.lock().unwrap();
+        (fake.done_before_settling, fake.bytes_max) = (12, Some(100));
+        // A nack is the end.
+        fake.nacked = vec!["m5".to_owned(), "m7".to_owned()];
+    }
+    let worker = worker(&fake, |o| o.concurrency = 12).await;
+    let counting = Arc::clone(&fake);
+    let handler = move |job: sluice_client::Job| {
+        counting.lock().unwrap().done += 1;
+        let bytes = match job.message.id.as_str() {
+            "m5" => 101,
+            "m7" => 5 << 20,
+            _ => 99,
+        };
+        async move { Settle::AckWith(WorkResult { content_type: None, bytes: vec![b'x'; bytes] }) }
+    };
+    let (sender, mut heard) = events();
+    let summary = worker.run(Stop::new(), handler, sender).await.unwrap();
+    assert_eq!((summary.acked, summary.nacked, summary.unsettled), (10, 2, 0));
+    let mut told = Vec::new();
+    while let Ok(WorkerEvent::SettleFailed { id, outcome, reason }) = heard.try_recv() {
+        assert_eq!(outcome, "ack");
+        told.push((id, reason));
+    }
+    told.sort();
+    let [(five, refused), (seven, too_large)] = told.as_slice() else { panic!("{told:?}") };
+    assert_eq!((five.as_str(), seven.as_str()), ("m5", "m7"));
+    assert_eq!(refused, "the ack was refused: result has too many bytes (invalid_argument)");
+    assert_eq!(too_large, "the ack was refused: its 5242880 bytes are more than 4194304 (batch_too_large)");
+    let fake = fake.lock().unwrap();
+    assert_eq!(fake.settled("nack"), ["r-m5", "r-m7"]);
 }
 
 #[tokio::test]
@@ -233,11 +277,10 @@ async fn stopping_finishes_what_runs_and_releases_what_has_not_started() {
 async fn a_lease_is_extended_at_half_time_while_the_handler_runs() {
     let fake = Fake::with(1);
     let worker = worker(&fake, |o| o.lease = Duration::from_secs(2)).await;
-    let seen = Arc::clone(&fake);
+    let (seen, began) = (Arc::clone(&fake), Instant::now());
     let handler = move |_| {
         let seen = Arc::clone(&seen);
         async move {
-            let began = Instant::now();
             for half in 1..=2 {
                 until(|| seen.lock().unwrap().calls("/extend") == half as usize).await;
                 assert!(began.elapsed() >= half * Duration::from_millis(950), "{:?}", began.elapsed());
