@@ -36,8 +36,8 @@ The command gets these variables in its environment:
 
 Its exit code is that of `sluice lock run`; killed by a signal, 128 and its \
 number. The lock is renewed until the command ends. When it is lost all the \
-same, the command gets SIGTERM, then SIGKILL before the lock can be another's
-(after a tenth of --ttl, 5 s at most), and the exit code is 4, as it is when the
+same, the command gets SIGTERM, then SIGKILL before the lock can be another's \
+(after a tenth of --ttl, 5 s at most), and the exit code is 4, as it is when the \
 lock was not free in time.
 
 Examples:
@@ -48,14 +48,14 @@ Examples:
 pub(crate) struct RunArgs {
     #[command(flatten)]
     locks: LocksArgs,
+    /// Command with its arguments; it is not passed to a shell.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
     /// Longest wait while others hold a lock [default: 24h].
     #[arg(long, short, value_name = "DURATION", value_parser = duration, conflicts_with = "if_absent")]
     wait: Option<Duration>,
     #[command(flatten)]
     server: ServerFlags,
-    /// Command with its arguments; it is not passed to a shell.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
 }
 
 /// The locks to acquire.

@@ -20,7 +20,7 @@ use rcgen::{
 
 pub(crate) use folder::{Files, Folder, pair_names};
 pub(crate) use pem::pem;
-pub(crate) use read::read_certificate;
+pub(crate) use read::{CertificateInfo, read_certificate, read_certificates, read_der};
 
 use crate::config::read_host;
 

@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::SystemTime;
 
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use x509_cert::Certificate;
 use x509_cert::attr::AttributeTypeAndValue;
 use x509_cert::der::asn1::{Ia5StringRef, ObjectIdentifier, PrintableStringRef, Utf8StringRef};
@@ -39,9 +41,26 @@ pub(crate) struct CertificateInfo {
 /// Reads the first certificate of a PEM file.
 pub(crate) fn read_certificate(pem: &[u8]) -> Result<CertificateInfo, String> {
     use sluice_front::tls::first_certificate;
-    let der = first_certificate(pem)?;
+    read_der(&first_certificate(pem)?)
+}
+
+/// Reads all certificates of a PEM file.
+///
+/// # Errors
+/// There is none, or one cannot be read.
+pub(crate) fn read_certificates(pem: &[u8]) -> Result<Vec<CertificateInfo>, String> {
+    let found = CertificateDer::pem_slice_iter(pem).map(|der| match der {
+        Ok(der) => read_der(&der),
+        Err(error) => Err(format!("no PEM of certificates: {error}")),
+    });
+    let found: Vec<CertificateInfo> = found.collect::<Result<_, _>>()?;
+    if found.is_empty() { Err("no certificate in it".to_owned()) } else { Ok(found) }
+}
+
+/// Reads a certificate in DER.
+pub(crate) fn read_der(der: &[u8]) -> Result<CertificateInfo, String> {
     let unreadable = |e: x509_cert::der::Error| format!("the certificate cannot be read: {e}");
-    let certificate = Certificate::from_der(&der).map_err(unreadable)?;
+    let certificate = Certificate::from_der(der).map_err(unreadable)?;
     let tbs = &certificate.tbs_certificate;
     let names = tbs.get::<SubjectAltName>().map_err(unreadable)?;
     let basic = tbs.get::<BasicConstraints>().map_err(unreadable)?;

@@ -5,15 +5,15 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use serde_json::json;
-use sluice_client::{Bulk, BulkFilter, BulkHeader, Change};
+use sluice_client::{Bulk, BulkFilter, Change};
 
 use super::change::{FieldFlags, NoteFlags};
 use super::confirm::Confirmation;
 use super::connect::{Connection, ServerFlags};
+use super::filter::FilterFlag;
 use super::format::{counted, relative};
 use super::output::Table;
 use super::progress::Progress;
-use super::values::header;
 use super::{CliError, Out, Result, number};
 
 /// Interval between two requests for the progress of a bulk.
@@ -48,9 +48,10 @@ pub(crate) enum BulkVerb {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  sluice bulk start move --queue a --to b --tag red --dry-run\n  \
-    sluice bulk start retry --queue emails --state dead --error-contains 'smtp: 451'\n  \
-    sluice bulk start change --queue a --header customer=12 --priority 9")]
+#[command(after_help = "Examples:\n  \
+    sluice bulk start move --queue a --to b --where '{\"/tags\":{\"contains\":\"red\"}}' --dry-run\n  \
+    sluice bulk start retry --queue a --where '{\"/state\":\"dead\",\"/error\":\"smtp: 451\"}' --per-second 50\n  \
+    sluice bulk start change --queue a --where '{\"/headers/customer\":\"12\"}' --priority 9")]
 pub(crate) struct StartArgs {
     /// The change to make.
     #[arg(value_parser = PossibleValuesParser::new(["cancel", "hold", "approve", "deny", "retry", "move", "change"]))]
@@ -65,45 +66,21 @@ pub(crate) struct StartArgs {
     /// Count the messages that would be changed, and change nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Change at most so many messages in a second, 1 to 100000.
+    #[arg(long, value_name = "N", value_parser = number(1u32..=100_000))]
+    per_second: Option<u32>,
     /// Print the id of the bulk without waiting for its end.
     #[arg(long)]
     detach: bool,
     #[command(flatten)]
     confirm: Confirmation,
-    #[command(flatten)]
-    filter: FilterFlags,
-    #[command(flatten)]
-    server: ServerFlags,
-}
-
-/// The filter: a message must match all that is given.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Filter")]
-struct FilterFlags {
     /// Name of the queue.
     #[arg(long, short)]
     queue: String,
-    /// Messages in this state.
-    #[arg(long, short, value_parser = PossibleValuesParser::new(["delayed", "ready", "leased", "held", "dead", "blocked"]))]
-    state: Option<String>,
-    /// Messages with this tag.
-    #[arg(long, short)]
-    tag: Option<String>,
-    /// Messages with this header and value.
-    #[arg(long, short = 'H', value_name = "NAME=VALUE", value_parser = header)]
-    header: Option<(String, String)>,
-    /// Messages sent before this time, in milliseconds since the Unix epoch.
-    #[arg(long, value_name = "MS", value_parser = number(0u64..))]
-    sent_before_ms: Option<u64>,
-    /// Messages sent at this time or later, in milliseconds since the Unix epoch.
-    #[arg(long, value_name = "MS", value_parser = number(0u64..))]
-    sent_after_ms: Option<u64>,
-    /// Messages with at least this number of attempts begun.
-    #[arg(long, value_name = "N", value_parser = number(0u16..=u16::MAX))]
-    attempts_min: Option<u16>,
-    /// Messages with this text in the error of an attempt.
-    #[arg(long, value_name = "TEXT")]
-    error_contains: Option<String>,
+    #[command(flatten)]
+    filter: FilterFlag,
+    #[command(flatten)]
+    server: ServerFlags,
 }
 
 pub(super) async fn run(verb: BulkVerb, out: Out) -> Result<u8> {
@@ -153,21 +130,13 @@ async fn start(args: StartArgs, out: Out) -> Result<u8> {
         "move" => Change::Move { to: args.to.unwrap_or_default() },
         _ => Change::Set(fields),
     };
-    let filter = BulkFilter {
-        queue: args.filter.queue,
-        state: args.filter.state,
-        tag: args.filter.tag,
-        header: args.filter.header.map(|(name, value)| BulkHeader { name, value }),
-        sent_before_ms: args.filter.sent_before_ms,
-        sent_after_ms: args.filter.sent_after_ms,
-        attempts_min: args.filter.attempts_min,
-        error_contains: args.filter.error_contains,
-    };
+    let filter = BulkFilter { queue: args.queue, filter: args.filter.read()? };
     let connection = args.server.connect()?;
     if let Some(doing) = irrevocable(&change).filter(|_| !args.dry_run) {
         args.confirm.ask(&format!("{doing} all messages of queue {} that match", filter.queue))?;
     }
-    let started = connection.client.bulk_start(&change, &filter, &args.note.note(), args.dry_run).await;
+    let (note, client) = (args.note.note(), &connection.client);
+    let started = client.bulk_start(&change, &filter, &note, args.dry_run, args.per_second).await;
     let id = started.map_err(|e| connection.error(&e))?;
     if args.detach {
         out.show(&json!({ "bulk": id }), |_| format!("{id}\n"))?;
@@ -220,6 +189,9 @@ fn details(bulk: &Bulk) -> String {
     table.field("action", what(bulk));
     table.field("queue", bulk.filter.queue.clone());
     table.field("state", bulk.state.clone());
+    if let Some(per_second) = bulk.per_second {
+        table.field("per second", per_second.to_string());
+    }
     table.field("scanned", format!("{} of {}", bulk.scanned, counted(bulk.total, "message")));
     table.field("matched", bulk.matched.to_string());
     table.field(if bulk.dry_run { "would change" } else { "changed" }, bulk.changed.to_string());

@@ -34,7 +34,7 @@ pub(super) fn run(args: ConfigArgs, out: Out) -> Result<u8> {
     }
     if out.json {
         for (setting, (value, origin)) in SETTINGS.iter().zip(&loaded.shown) {
-            let line = json!({"setting": setting.key, "value": value, "origin": origin.to_string(),
+            let line = json!({"setting": setting.key, "value": setting.shown(value), "origin": origin.to_string(),
                 "default": setting.default, "flag": format!("--{}", setting.flag()), "env": setting.env()});
             out.object(&line)?;
         }
@@ -42,7 +42,7 @@ pub(super) fn run(args: ConfigArgs, out: Out) -> Result<u8> {
     }
     let mut table = Table::new(&["SETTING", "VALUE", "ORIGIN"]);
     for (setting, (value, origin)) in SETTINGS.iter().zip(&loaded.shown) {
-        table.row([setting.key.to_owned(), value.clone(), origin.to_string()]);
+        table.row([setting.key.to_owned(), setting.shown(value).to_owned(), origin.to_string()]);
     }
     out.text(&table.render())?;
     Ok(0)

@@ -4,6 +4,7 @@ use clap::Subcommand;
 use serde_json::json;
 use sluice_client::{Client, Options};
 
+use super::format::one_line;
 use super::output::Table;
 use super::values::not_empty;
 use super::{CliError, Out, Result};
@@ -14,7 +15,7 @@ pub(crate) enum ContextVerb {
     /// Add a context, or change it. The first one added becomes the context in use.
     Add {
         /// Name of the context.
-        #[arg(value_parser = not_empty)]
+        #[arg(value_parser = plain_name)]
         name: String,
         /// URL of the server.
         #[arg(long, value_name = "URL")]
@@ -37,6 +38,16 @@ pub(crate) enum ContextVerb {
         /// Name of a context, as `sluice context list` shows it.
         name: String,
     },
+}
+
+/// Refuses a name that nobody could type, or that steers the terminals on which it is shown.
+fn plain_name(text: &str) -> std::result::Result<String, String> {
+    let text = not_empty(text)?;
+    if one_line(&text) == text {
+        Ok(text)
+    } else {
+        Err("expected no control or invisible characters".to_owned())
+    }
 }
 
 pub(super) fn run(verb: ContextVerb, out: Out) -> Result<u8> {
@@ -101,4 +112,17 @@ fn list(contexts: &Contexts, out: Out) -> Result<()> {
         table.row([name.as_str(), context.server.as_str(), namespace, used].map(str::to_owned));
     }
     out.text(&table.render())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_can_be_seen() {
+        assert!(plain_name("büro 2").is_ok());
+        for wrong in ["", "a\u{1b}[2J", "a\nb", "a\u{200b}", "a\u{202e}b"] {
+            assert!(plain_name(wrong).is_err(), "{wrong:?}");
+        }
+    }
 }

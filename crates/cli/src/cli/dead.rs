@@ -9,7 +9,7 @@ use sluice_client::DeadErrors;
 use super::confirm::Confirmation;
 use super::connect::{ReadFlags, ServerFlags};
 use super::format::counted;
-use super::message::{PageFlags, Source, list};
+use super::message_list::{PageFlags, Source, list};
 use super::output::Table;
 use super::progress::Progress;
 use super::{Out, Result, number};
@@ -107,7 +107,11 @@ pub(super) async fn run(verb: DeadVerb, out: Out) -> Result<u8> {
             let connection = server.connect()?;
             let counted = connection.client.dead_errors(&queue, cursor.as_deref()).await;
             let counted = counted.map_err(|e| connection.error(&e))?;
-            out.show(&counted, errors_table)?;
+            if !out.json && is_empty(&counted) {
+                out.note(&format!("no dead letters in queue {queue}"));
+            } else {
+                out.show(&counted, errors_table)?;
+            }
             if let Some(cursor) = &counted.next {
                 out.note(&format!("there may be more: continue with --cursor {cursor}"));
             }
@@ -124,6 +128,11 @@ pub(super) async fn run(verb: DeadVerb, out: Out) -> Result<u8> {
         }
     }
     Ok(0)
+}
+
+fn is_empty(counted: &DeadErrors) -> bool {
+    let others = counted.with_other_texts + counted.with_damaged_text + counted.without_text;
+    counted.errors.is_empty() && others == 0
 }
 
 fn errors_table(counted: &DeadErrors) -> String {

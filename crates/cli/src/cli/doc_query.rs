@@ -1,13 +1,12 @@
 //! `sluice doc query`.
 
-use std::path::Path;
-
 use clap::Args;
 use serde_json::Value;
 use sluice_client::{Document, DocumentQuery, DocumentVersion, DocumentsFound};
 
 use super::connect::{Connection, ServerFlags};
-use super::{CliError, Out, Result, bounded, number};
+use super::filter::FilterFlag;
+use super::{Out, Result, number};
 
 /// Documents of a page.
 const PAGE: u32 = 1_000;
@@ -20,9 +19,8 @@ const PAGE: u32 = 1_000;
     Prints a JSON object with key and content for each document, on a line of its own. \
     What is not JSON is passed over.")]
 pub(crate) struct QueryArgs {
-    /// Filter that the content matches, or a file with it; `-` is stdin [default: all that is JSON].
-    #[arg(long = "where", value_name = "JSON|FILE")]
-    filter: Option<String>,
+    #[command(flatten)]
+    filter: FilterFlag,
     /// Look only at keys that begin with this.
     #[arg(long, default_value = "", hide_default_value = true)]
     prefix: String,
@@ -42,7 +40,7 @@ pub(crate) struct QueryArgs {
 
 /// Prints the documents that match, a page at a time.
 pub(super) async fn run(args: QueryArgs, out: Out) -> Result<()> {
-    let filter = args.filter.as_deref().map(filter).transpose()?;
+    let filter = args.filter.read()?;
     let sort = args.sort.iter().map(|one| match one.strip_prefix('-') {
         Some(pointer) => (pointer, true),
         None => (one.as_str(), false),
@@ -116,16 +114,6 @@ fn line(document: &Document) -> String {
     format!("{{\"key\":{},\"content\":{}}}\n", Value::from(document.about.key.as_str()), content.trim())
 }
 
-/// The filter that an argument is or names.
-fn filter(given: &str) -> Result<Value> {
-    let text = if given.trim_start().starts_with('{') {
-        given.to_owned()
-    } else {
-        bounded::text(bounded::read_file(Path::new(given), bounded::FILE_BYTES_MAX)?, given)?
-    };
-    serde_json::from_str(&text).map_err(|error| CliError::usage(format!("the filter is no JSON: {error}")))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -140,11 +128,5 @@ mod tests {
         });
         let document: Document = serde_json::from_value(about).unwrap();
         assert_eq!(line(&document), "{\"key\":\"a\\\"b\",\"content\":{   \"a\": \"x\\n\"}}\n");
-    }
-
-    #[test]
-    fn a_filter_is_json_or_a_file() {
-        assert_eq!(filter(" {\"/a\":1}").unwrap(), json!({"/a": 1}));
-        assert!(filter("{\"/a\":").is_err() && filter("no/such/file").is_err());
     }
 }

@@ -5,19 +5,20 @@ use clap::Args;
 use sluice_client::{StageResult, Transaction};
 
 use super::connect::{Connection, TRANSACTION};
+use super::values::not_empty;
 use super::{Out, Result};
 
 #[derive(Debug, Args)]
 pub(crate) struct JoinFlag {
     /// Open transaction of `sluice txn begin`, of which this is a part: it is done when that is committed.
-    #[arg(long, value_name = "ID", env = TRANSACTION, hide_env_values = true)]
+    #[arg(long, value_name = "ID", env = TRANSACTION, hide_env_values = true, value_parser = not_empty)]
     transaction: Option<String>,
 }
 
 impl JoinFlag {
     /// Id of the transaction, if there is one.
     pub(super) fn transaction(&self) -> Option<&str> {
-        self.transaction.as_deref().filter(|id| !id.is_empty())
+        self.transaction.as_deref()
     }
 
     /// Stages operations in the transaction, if there is one.

@@ -6,7 +6,7 @@ use sluice_client::{Limit, LimitKey, LimitSettings, Rate};
 use sluice_engine::limit::IN_FLIGHT_MAX;
 
 use super::connect::{ReadFlags, ServerFlags};
-use super::format::{length, time};
+use super::format::{length, spent, time};
 use super::output::Table;
 use super::values::rate;
 use super::{Out, Result, number};
@@ -143,12 +143,6 @@ fn spelt(rate: Option<Rate>) -> String {
     let burst = rate.burst.filter(|burst| *burst != rate.count);
     let burst = burst.map(|burst| format!(":{burst}")).unwrap_or_default();
     format!("{}/{}{burst}", rate.count, length(rate.period_ms))
-}
-
-/// Cost that is spent, of the burst: `12/50`.
-fn spent(spent: Option<u64>, rate: Option<Rate>) -> String {
-    let Some(rate) = rate else { return "-".to_owned() };
-    format!("{}/{}", spent.unwrap_or(0), rate.burst.unwrap_or(rate.count))
 }
 
 fn next(at_ms: Option<u64>) -> String {

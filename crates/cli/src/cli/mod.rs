@@ -23,6 +23,7 @@ mod doc_index;
 mod doc_query;
 mod doc_watch;
 mod events;
+mod filter;
 mod flag_bytes;
 mod flag_errors;
 mod flow;
@@ -31,11 +32,15 @@ mod key;
 mod limit;
 mod lock;
 mod lock_watch;
+mod man;
 mod message;
+mod message_list;
+mod message_search;
 mod namespace;
 mod outage;
 mod policy;
 mod progress;
+mod push;
 mod queue;
 mod queue_defaults;
 mod queue_settings;
@@ -151,6 +156,8 @@ enum Verb {
     Top(crate::top::TopArgs),
     /// Show every setting of the server with its value and its origin.
     Config(config::ConfigArgs),
+    /// Look what could be wrong with this machine, the settings and a running server, and say what to do.
+    Doctor(Box<crate::doctor::DoctorArgs>),
     /// Verify a data directory while no server uses it.
     Check(check::CheckArgs),
     /// Show the root keys of the encryption, and rotate them.
@@ -183,8 +190,12 @@ enum Verb {
     /// Manage contexts: names for servers with their credentials.
     #[command(subcommand)]
     Context(context::ContextVerb),
+    /// Serve queues, locks and documents to an agent as tools of the Model Context Protocol.
+    Mcp(crate::mcp::McpArgs),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
+    /// Write a man page for each verb.
+    Man(man::ManArgs),
 }
 
 /// Parses the command line, runs the verb, and turns an error into a message and an exit code.
@@ -254,6 +265,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Status(args) => talk(status::run(args, out)),
         Verb::Top(args) => talk(crate::top::run(args, out)),
         Verb::Config(args) => config::run(args, out),
+        Verb::Doctor(args) => talk(crate::doctor::run(*args, out)),
         Verb::Check(args) => check::run(&args, out),
         Verb::Key(key::KeyVerb::New) => key::new(out),
         Verb::Key(key::KeyVerb::Status { server }) => talk(key::run(server, false, out)),
@@ -267,7 +279,9 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::WhoAmI(args) => talk(token::whoami(args, out)),
         Verb::Restore(args) => restore::run(&args, out),
         Verb::Context(verb) => context::run(verb, out),
+        Verb::Mcp(args) => talk(crate::mcp::run(args)),
         Verb::Completions(args) => completions::run(&args, Cli::command(), out),
+        Verb::Man(args) => man::run(&args, Cli::command(), out),
     }
 }
 

@@ -56,6 +56,11 @@ impl Progress {
         self.0.inc(count);
     }
 
+    /// Runs what prints, with the bar out of the way.
+    pub(crate) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.0.suspend(print)
+    }
+
     /// Removes the bar, so that the next output begins on an empty line.
     pub(crate) fn finish(&self) {
         self.0.finish_and_clear();

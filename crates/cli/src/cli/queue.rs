@@ -8,6 +8,7 @@ use super::confirm::Confirmation;
 use super::connect::{ReadFlags, ServerFlags};
 use super::format::{counted, length, size, time};
 use super::output::Table;
+use super::push::{self, PushesArgs};
 use super::queue_defaults::{self, DefaultsVerb};
 use super::queue_settings::{QueueSettingFlags, settings_table};
 use super::{CliError, Out, Result};
@@ -40,6 +41,9 @@ pub(crate) enum QueueVerb {
     Close(QueueArgs),
     /// Accept sends to a queue again.
     Open(QueueArgs),
+    /// List the latest pushes of a queue to its endpoint, the newest first. They are kept in the memory of
+    /// the node that pushes, since it leads.
+    Pushes(PushesArgs),
     /// Manage the settings with which new queues begin, by pattern of their names.
     #[command(subcommand)]
     Defaults(DefaultsVerb),
@@ -102,6 +106,7 @@ pub(super) async fn run(verb: QueueVerb, out: Out) -> Result<u8> {
             out.show(&queue, details)?;
         }
         QueueVerb::Set(args) => set(*args, out).await?,
+        QueueVerb::Pushes(args) => push::pushes(args, out).await?,
         QueueVerb::Defaults(verb) => return queue_defaults::run(verb, out).await,
         QueueVerb::Pause(args) => pause(args, true, out).await?,
         QueueVerb::Resume(args) => pause(args, false, out).await?,
@@ -174,7 +179,11 @@ fn table(queues: &[Queue]) -> String {
     let columns: Vec<&str> = [&["QUEUE"], STATES, &[">SIZE", ">OLDEST"]].concat();
     let mut table = Table::new(&columns);
     for queue in queues {
-        let marks = [(queue.settings.paused, " (paused)"), (queue.settings.closed, " (closed)")];
+        let marks = [
+            (queue.settings.paused, " (paused)"),
+            (queue.settings.closed, " (closed)"),
+            (queue.settings.push_paused, " (push paused)"),
+        ];
         let marks: String = marks.iter().filter(|(is, _)| *is).map(|(_, mark)| *mark).collect();
         let mut row = vec![format!("{}{marks}", queue.name)];
         row.extend(numbers(queue));

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
-use sluice_client::{Backoff, OnExpire, OrderingRetry, Overflow, Placement, QueueChange, QueueSettings};
+use sluice_client::{
+    Backoff, BackoffKind, OnExpire, OrderingRetry, Overflow, Placement, QueueChange, QueueSettings,
+};
 
 use super::format::{length, size};
 use super::output::Table;
+use super::push::PushFlags;
 use super::values::{self, backoff, fair_weight};
 use super::{CliError, Result, duration};
 
@@ -19,16 +22,20 @@ macro_rules! setting_flags {
             $($(#[$meta])* $flag: Option<$type>,)*
             #[command(flatten)]
             weights: WeightFlags,
+            #[command(flatten)]
+            push: PushFlags,
         }
 
         impl QueueSettingFlags {
             /// The settings to change.
             ///
             /// # Errors
-            /// A fair key has two weights.
+            /// A fair key has two weights, or a header two values; secrets that cannot be read.
             pub(super) fn change(self) -> Result<QueueChange> {
                 let fair_weights = self.weights.given()?;
-                Ok(QueueChange { $($setting: self.$flag.map($given),)* fair_weights })
+                let (push_secrets, push_headers) = (self.push.secrets()?, self.push.headers()?);
+                let change = QueueChange { fair_weights, push_secrets, push_headers, ..QueueChange::default() };
+                Ok(QueueChange { $($setting: self.$flag.map($given),)* ..change })
             }
         }
 
@@ -40,6 +47,12 @@ macro_rules! setting_flags {
             })*
             if !settings.fair_weights.is_empty() {
                 table.field("fair weights", weights_text(&settings.fair_weights));
+            }
+            if !settings.push_secrets.is_empty() {
+                table.field("push secrets", settings.push_secrets.join(", "));
+            }
+            if !settings.push_headers.is_empty() {
+                table.field("push headers", headers_text(&settings.push_headers));
             }
             table
         }
@@ -100,6 +113,24 @@ setting_flags! {
     /// Description of the queue for people; up to 255 bytes; '' for none.
     #[arg(long, value_name = "TEXT")]
     description: String => description by same, |it| name(it);
+    /// Endpoint that messages are pushed to, https://...; '': none.
+    #[arg(long, value_name = "URL")]
+    push_url: String => push_url by same, |it| name(it);
+    /// Time for a push until the head of its answer; 100ms to 5m.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    push_timeout: Duration => push_timeout_ms by short_millis, |ms| (*ms > 0).then(|| length(u64::from(*ms)));
+    /// Maximum number of pushes at a time, 1 to 256.
+    #[arg(long, value_name = "N", value_parser = values::number(0u32..))]
+    push_concurrency: u32 => push_concurrency by same, |most| (*most > 0).then(|| most.to_string());
+    /// Maximum number of pushes in a second; 0: no maximum.
+    #[arg(long, value_name = "N", value_parser = values::number(0u32..))]
+    push_rate: u32 => push_rate by same, |rate| (*rate > 0).then(|| rate.to_string());
+    /// Push nothing until this is false again.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    push_paused: bool => push_paused by same, mark;
+    /// Index by which searches find messages without a look at each of them.
+    #[arg(long, value_name = "WHAT", value_parser = ["none", "tags", "errors", "tags_and_errors"])]
+    search_index: String => search_index by same, |it| name(it);
     /// Stop deliveries until the queue is resumed.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     paused: bool => paused by same, mark;
@@ -145,6 +176,10 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
+fn short_millis(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}
+
 fn number(number: &u32) -> Option<String> {
     Some(number.to_string())
 }
@@ -158,6 +193,9 @@ fn mark(is: &bool) -> Option<String> {
 }
 
 fn backoff_text(b: &Backoff) -> Option<String> {
+    if b.kind == BackoffKind::None {
+        return Some("none".to_owned());
+    }
     Some(format!("{}:{}:{}:{}%", b.kind, length(b.base_ms), length(b.cap_ms), b.jitter_percent))
 }
 
@@ -210,4 +248,9 @@ fn placement_text(how: &Placement) -> Option<String> {
 fn weights_text(weights: &BTreeMap<String, u16>) -> String {
     let weights: Vec<String> = weights.iter().map(|(key, weight)| format!("{key}={weight}")).collect();
     weights.join(", ")
+}
+
+fn headers_text(headers: &BTreeMap<String, String>) -> String {
+    let headers: Vec<String> = headers.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    headers.join(", ")
 }

@@ -33,7 +33,8 @@ pub(crate) struct ReceiveArgs {
     /// Ack each message after it was printed; not in a transaction, whose commit acks it.
     #[arg(long)]
     ack: bool,
-    /// Print only payloads, without separators.
+    /// Print only payloads, without separators, and unchanged: without it control characters are replaced
+    /// when stdout is a terminal.
     #[arg(long, conflicts_with = "json")]
     raw: bool,
     /// Name of this consumer, shown by `sluice consumer list`.
@@ -89,8 +90,11 @@ fn print(args: &ReceiveArgs, message: &Delivered, out: Out) -> Result<()> {
         return out.object(message);
     }
     out.note(&fields(message, args.ack));
-    out.bytes(&message.payload.0)?;
-    if args.raw { Ok(()) } else { out.text("\n") }
+    if args.raw {
+        return out.bytes(&message.payload.0);
+    }
+    out.foreign(&message.payload.0)?;
+    out.text("\n")
 }
 
 /// The line that describes a message, and the line with its receipt.

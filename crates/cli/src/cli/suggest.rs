@@ -74,6 +74,7 @@ const GROUP_VERBS: &[(&str, &str, &str)] = &[
     ("doc", "show", "sluice doc get KEY --show"),
     ("limit", "create", "sluice limit set NAME"),
     ("message", "delete", "sluice message cancel ID"),
+    ("message", "find", "sluice message search QUEUE --where JSON"),
     ("message", "get", "sluice message show ID"),
     ("message", "send", "sluice send QUEUE PAYLOAD"),
     ("schedule", "create", "sluice schedule set NAME QUEUE PAYLOAD"),

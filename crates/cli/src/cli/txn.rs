@@ -10,6 +10,7 @@ use sluice_client::{Committed, OperationResult, StageResult, StagedDocument};
 
 use super::confirm::Confirmation;
 use super::connect::ServerFlags;
+use super::values::not_empty;
 
 use super::txn_resolve::{self, ResolveArgs};
 use super::{CliError, Out, Result, bounded, duration, txn_open};
@@ -51,7 +52,7 @@ pub(crate) enum TxnVerb {
 #[derive(Debug, Args)]
 pub(crate) struct OpenFlag {
     /// Id of the transaction, as `sluice txn begin` has printed it.
-    #[arg(long, value_name = "ID", env = TRANSACTION, hide_env_values = true)]
+    #[arg(long, value_name = "ID", env = TRANSACTION, hide_env_values = true, value_parser = not_empty)]
     transaction: String,
 }
 
@@ -86,7 +87,7 @@ pub(crate) struct CommitArgs {
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     /// Commit all that is staged in this open transaction. A repeat prints the first outcome.
-    #[arg(long, value_name = "ID", env = TRANSACTION, hide_env_values = true)]
+    #[arg(long, value_name = "ID", env = TRANSACTION, hide_env_values = true, value_parser = not_empty)]
     transaction: Option<String>,
     #[command(flatten)]
     server: ServerFlags,
@@ -95,7 +96,7 @@ pub(crate) struct CommitArgs {
 impl CommitArgs {
     /// Id of the open transaction to commit; `None`: the operations are given.
     fn open(&self) -> Result<Option<&str>> {
-        let Some(open) = self.transaction.as_deref().filter(|id| !id.is_empty()) else { return Ok(None) };
+        let Some(open) = self.transaction.as_deref() else { return Ok(None) };
         let refused = match (&self.file, &self.idempotency_key) {
             (Some(_), _) => "an open transaction is committed as it is staged: FILE is not a part of it",
             (None, Some(_)) => "the commit of an open transaction has no idempotency key: it can be repeated",
@@ -122,6 +123,7 @@ pub(crate) struct RollbackArgs {
         value_name = "ID",
         env = TRANSACTION,
         hide_env_values = true,
+        value_parser = not_empty,
         required_unless_present = "name"
     )]
     transaction: Option<String>,

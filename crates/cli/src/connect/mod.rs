@@ -17,6 +17,9 @@ pub(crate) use credentials::CredentialFiles;
 /// The server when none is named.
 pub(crate) const DEFAULT_SERVER: &str = "http://127.0.0.1:7070";
 
+/// Origin of [`DEFAULT_SERVER`], for messages.
+const DEFAULT_ORIGIN: &str = "the default";
+
 /// The environment variable that holds the token itself.
 const TOKEN_VARIABLE: &str = "SLUICE_TOKEN";
 /// The environment variable that holds the id of the open transaction that a command belongs to.
@@ -66,6 +69,7 @@ pub(crate) struct Connection {
     takes_token: bool,
     /// Files of the CA, the certificate and the token, as absolute paths.
     credentials: CredentialFiles,
+    options: Options,
     server: String,
     origin: String,
 }
@@ -76,6 +80,12 @@ impl ServerFlags {
         self.connect_with(Options::default())
     }
 
+    /// As [`Self::connect`], with a time for retries if `--retry-for` names none.
+    pub(crate) fn connect_patiently(&self, retry_for: Duration) -> Result<Connection> {
+        let retry_for = self.retry_for.or(Some(retry_for));
+        ServerFlags { retry_for, ..self.clone() }.connect()
+    }
+
     /// As [`Self::connect`], with client options, in which `--retry-for` overrides the retry times.
     pub(crate) fn connect_with(&self, options: Options) -> Result<Connection> {
         let chosen = choose(self, |name| std::env::var(name).ok().filter(|v| !v.is_empty()))?;
@@ -84,13 +94,13 @@ impl ServerFlags {
         let takes_token = chosen.token.is_some();
         let read = chosen.credentials.read(chosen.token)?;
         let options = Options { retry_for, connect_retry_for, credentials: read, ..options };
-        let client = Client::with_options(&chosen.server, options)
+        let client = Client::with_options(&chosen.server, options.clone())
             .map_err(|e| CliError::client(&e).hint(format!("The address comes from {}.", chosen.origin)))?;
         let client =
             if chosen.namespace == "default" { client } else { client.in_namespace(&chosen.namespace) };
         let credentials = chosen.credentials.absolute();
         let ChosenServer { namespace, server, origin, .. } = chosen;
-        Ok(Connection { client, namespace, takes_token, credentials, server, origin })
+        Ok(Connection { client, namespace, takes_token, credentials, options, server, origin })
     }
 }
 
@@ -104,9 +114,19 @@ impl ReadFlags {
 }
 
 impl Connection {
+    /// False when nobody has named a server, so that the default counts.
+    pub(crate) fn is_chosen(&self) -> bool {
+        self.origin != DEFAULT_ORIGIN
+    }
+
     /// The URLs of the server or cluster, as they were given.
     pub(crate) fn urls(&self) -> &str {
         &self.server
+    }
+
+    /// The options of the client.
+    pub(crate) fn options(&self) -> Options {
+        self.options.clone()
     }
 
     /// The URL of the server that is asked at present, with its scheme.
@@ -223,7 +243,7 @@ fn choose(flags: &ServerFlags, env: impl Fn(&str) -> Option<String>) -> Result<C
         let contexts = Contexts::load()?;
         match &contexts.current {
             Some(name) => named(&contexts, name, "`sluice context use`")?,
-            None => ChosenServer::new(DEFAULT_SERVER.to_owned(), "the default", &env),
+            None => ChosenServer::new(DEFAULT_SERVER.to_owned(), DEFAULT_ORIGIN, &env),
         }
     };
     if let Some(namespace) = flags.namespace.clone().or_else(|| env("SLUICE_NAMESPACE")) {

@@ -241,6 +241,11 @@ impl CliError {
         self
     }
 
+    /// The advice, one sentence or more each.
+    pub(crate) fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
     /// The exit code.
     pub(crate) fn exit(&self) -> u8 {
         self.exit

@@ -1,6 +1,8 @@
-//! Times, durations and sizes as text for people.
+//! Times, durations, sizes and costs as text for people.
 
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use sluice_client::Rate;
 
 /// The current time, in milliseconds since the Unix epoch.
 pub(crate) fn now_ms() -> u64 {
@@ -59,6 +61,12 @@ pub(crate) fn size(bytes: u64) -> String {
     if at == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[at]) }
 }
 
+/// The cost that is spent of a rate's burst: `12/50`; `-` where there is no rate.
+pub(crate) fn spent(spent: Option<u64>, rate: Option<Rate>) -> String {
+    let Some(rate) = rate else { return "-".to_owned() };
+    format!("{}/{}", spent.unwrap_or(0), rate.burst.unwrap_or(rate.count))
+}
+
 /// A number with its noun: `1 message`, `2 messages`.
 pub(crate) fn counted(count: u64, what: &str) -> String {
     plural(count, what, &format!("{what}s"))
@@ -77,9 +85,24 @@ pub(crate) fn line(text: &str, most: usize) -> String {
             line.push('…');
             break;
         }
-        line.push(if c.is_control() { ' ' } else { c });
+        push_visible(&mut line, if steers(c) { ' ' } else { c });
     }
     line
+}
+
+/// Adds a character, one that is not seen as its number: `\u{200b}`.
+fn push_visible(text: &mut String, c: char) {
+    if is_invisible(c) { text.extend(c.escape_unicode()) } else { text.push(c) }
+}
+
+/// True for characters of no width, and for those that end lines for some programs alone: two names that
+/// differ by them look the same.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2064}' | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 /// An argument quoted for a shell.
@@ -92,15 +115,27 @@ pub(crate) fn quoted(argument: &str) -> String {
     }
 }
 
-/// Text without control characters, so that it cannot control the terminal; line ends stay.
+/// Text without characters that steer a terminal; line ends stay.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if steers(c) && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
+}
+
+/// True for control characters, and for those that change the direction of the text around them (Unicode
+/// Standard Annex 9), so that a line reads otherwise than it is.
+fn steers(c: char) -> bool {
+    let directs =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || directs
 }
 
 /// The same on one line, for a table cell: line ends are replaced, so that a value cannot imitate another
-/// line.
+/// line. Characters that are not seen are shown by their numbers.
 pub(crate) fn one_line(text: &str) -> String {
-    printable(text).replace(['\n', '\t'], " ")
+    let mut line = String::new();
+    for c in printable(text).chars() {
+        push_visible(&mut line, if matches!(c, '\n' | '\t') { ' ' } else { c });
+    }
+    line
 }
 
 #[cfg(test)]
@@ -128,6 +163,23 @@ mod tests {
     #[test]
     fn what_steers_terminals_is_not_printed() {
         assert_eq!(printable("a\u{1b}[8m\u{9b}\r\n\tb"), "a\u{fffd}[8m\u{fffd}\u{fffd}\n\tb");
+        assert_eq!(printable("ok\u{202e}txt\u{2069}"), "ok\u{fffd}txt\u{fffd}");
         assert_eq!(one_line("a\nb\tc\u{7f}"), "a b c\u{fffd}");
+    }
+
+    #[test]
+    fn what_is_not_seen_is_shown_in_tables_by_its_number() {
+        for c in
+            ['\u{ad}', '\u{200b}', '\u{200d}', '\u{2028}', '\u{2029}', '\u{2060}', '\u{feff}', '\u{e0041}']
+        {
+            let shown = format!("a\\u{{{:x}}}b", u32::from(c));
+            assert_eq!(one_line(&format!("a{c}b")), shown);
+            assert_eq!(line(&format!("a{c}b"), 9), shown);
+        }
+        assert_eq!(
+            printable("\u{1f469}\u{200d}\u{1f680}"),
+            "\u{1f469}\u{200d}\u{1f680}",
+            "a text keeps them"
+        );
     }
 }

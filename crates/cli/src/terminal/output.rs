@@ -1,6 +1,6 @@
 //! Output of results: tables for people, JSON for machines.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use serde::Serialize;
 
@@ -29,6 +29,15 @@ impl Out {
     pub(crate) fn bytes(self, bytes: &[u8]) -> Result<()> {
         let mut stdout = std::io::stdout().lock();
         stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|e| CliError::output(&e))
+    }
+
+    /// Writes what somebody else has sent to stdout: unchanged, but to a terminal as text without control
+    /// characters.
+    pub(crate) fn foreign(self, bytes: &[u8]) -> Result<()> {
+        match std::io::stdout().is_terminal() {
+            true => self.text(&String::from_utf8_lossy(bytes)),
+            false => self.bytes(bytes),
+        }
     }
 
     /// Writes a line to stdout.

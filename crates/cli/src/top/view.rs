@@ -11,7 +11,7 @@ use sluice_client::Consumer;
 
 use super::sample::{QueueRow, Sample};
 use super::state::{Mode, Pane, View, is_paused};
-use crate::terminal::format::{length, now_ms, size, time};
+use crate::terminal::format::{length, now_ms, size, spent, time};
 
 // The headings are those of `sluice queue list`, `consumer list` and `limit list`.
 const QUEUE_COLUMNS: [&str; 12] = [
@@ -19,7 +19,7 @@ const QUEUE_COLUMNS: [&str; 12] = [
     "OLDEST",
 ];
 const CONSUMER_COLUMNS: [&str; 7] = ["ID", "NAME", "STATE", "IN FLIGHT", "OF", "OLDEST", "QUEUES"];
-const LIMIT_COLUMNS: [&str; 5] = ["LIMIT", "IN FLIGHT", "WAITING", "NEXT", "QUEUES"];
+const LIMIT_COLUMNS: [&str; 6] = ["LIMIT", "IN FLIGHT", "SPENT", "WAITING", "NEXT", "QUEUES"];
 
 /// Draws the whole view.
 pub(super) fn draw(frame: &mut Frame<'_>, state: &View) {
@@ -104,13 +104,14 @@ fn draw_limits(frame: &mut Frame<'_>, state: &View, area: Rect) {
         let cells = [
             limit.name.clone(),
             limit.in_flight.to_string(),
+            spent(limit.spent, limit.settings.rate),
             limit.waiting.to_string(),
             next,
             limit.queues.join(" "),
         ];
         Row::new(cells.map(Cell::from))
     });
-    let widths = [24, 10, 10, 21, 40].map(Constraint::Max);
+    let widths = [24, 10, 21, 10, 21, 40].map(Constraint::Max);
     frame.render_widget(Table::new(rows, widths).header(Row::new(LIMIT_COLUMNS).style(bold())), area);
 }
 
@@ -202,6 +203,30 @@ mod tests {
         assert!(screen.contains("default: 3 queues, 14 ready, 10 sent/s"), "{screen}");
         for part in ["QUEUE", "LEASED    HELD", "billing", "mail.bulk", "7.5", "q quit"] {
             assert!(screen.contains(part), "{part}: {screen}");
+        }
+    }
+
+    #[test]
+    fn limits_are_shown_with_what_is_spent_of_them() {
+        let limit = |name: &str, settings, spent: Option<u64>| {
+            serde_json::from_value(serde_json::json!({"name": name, "namespace": "default",
+                "settings": settings, "queues": ["mail"], "in_flight": 3, "waiting": 8, "spent": spent}))
+            .unwrap()
+        };
+        let day = serde_json::json!({"rate": {"count": 1_000_000_000, "period_ms": 86_400_000}});
+        let mut state = state();
+        state.sample.limits =
+            vec![limit("tokens", day, Some(1_000_000_007)), limit("slots", serde_json::json!({}), None)];
+        state.pane = Pane::Limits;
+        let screen = drawn(&state, 140, 6);
+        let rows: Vec<String> =
+            screen.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        for row in [
+            "LIMIT IN FLIGHT SPENT WAITING NEXT QUEUES",
+            "tokens 3 1000000007/1000000000 8 - mail",
+            "slots 3 - 8 - mail",
+        ] {
+            assert!(rows.iter().any(|shown| shown.contains(row)), "{row}: {screen}");
         }
     }
 

@@ -30,7 +30,8 @@ fn a_bulk_changes_what_matches() {
     server.ok(&["send", "b", "there"]);
     server.feed(&["send", "a", "--lines", "--quiet", "--tag", "red"], b"1\n2\n3\n").ok();
     server.ok(&["send", "a", "4"]);
-    let start = ["bulk", "start", "move", "--queue", "a", "--to", "b", "--tag", "red"];
+    let red = r#"{"/tags":{"contains":"red"}}"#;
+    let start = ["bulk", "start", "move", "--queue", "a", "--to", "b", "--where", red];
     let dry = server.ok(&[&start[..], &["--dry-run"]].concat());
     assert!(dry.contains("would change") && dry.contains('3'), "{dry}");
     assert_eq!(server.count("a", "ready"), 4);
@@ -48,8 +49,32 @@ fn a_bulk_changes_what_matches() {
     assert!(server.ok(&["bulk", "show", id]).contains("4 of 4 messages"));
     assert_eq!(server.json(&["bulk", "list"]).len(), 2);
     assert!(server.ok(&["bulk", "cancel", id]).contains("done"));
-    let wrong = server.run(&["bulk", "start", "hold", "--queue", "a", "--state", "dead"]).fails(2);
+    let slow = server.ok(&["bulk", "start", "hold", "--queue", "b", "--per-second", "50"]);
+    assert!(slow.contains("per second  50") && slow.contains("changed     4"), "{slow}");
+    let wrong =
+        server.run(&["bulk", "start", "hold", "--queue", "a", "--where", r#"{"/state":"dead"}"#]).fails(2);
     assert!(wrong.contains("hold is possible for"), "{wrong}");
     assert!(server.run(&["bulk", "start", "hold", "--queue", "a", "--to", "b"]).fails(2).contains("--to"));
     assert!(server.run(&["bulk", "start", "move", "--queue", "a"]).fails(2).contains("--to"));
+}
+
+#[test]
+fn a_search_finds_what_matches() {
+    let server = Server::start();
+    server.feed(&["send", "a", "--lines", "--quiet", "--tag", "red"], b"{\"n\":1}\n{\"n\":2}\nthree\n").ok();
+    server.ok(&["send", "a", "4"]);
+    let search = |filter: &str, more: &[&str]| {
+        server.json(&[&["message", "search", "a", "--where", filter], more].concat())
+    };
+    let payloads = |found: &[serde_json::Value]| -> Vec<String> {
+        found.iter().map(|one| one["payload"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let found = search(r#"{"/payload/n":{"ge":2}}"#, &["--payload"]);
+    assert_eq!(payloads(&found), [r#"{"n":2}"#]);
+    assert_eq!(payloads(&search(r#"{"/payload_text":{"contains":"hre"}}"#, &["--payload"])), ["three"]);
+    assert_eq!(search(r#"{"/tags":{"contains":"red"}}"#, &[]).len(), 3);
+    assert_eq!(search(r#"{"/tags":{"contains":"red"}}"#, &["--limit", "2"]).len(), 2);
+    assert!(server.ok(&["message", "search", "a", "--payload"]).contains("three"));
+    let wrong = server.run(&["message", "search", "a", "--where", r#"{"/sate":"dead"}"#]).fails(2);
+    assert!(wrong.contains("where./sate"), "{wrong}");
 }

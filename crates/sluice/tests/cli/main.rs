@@ -11,6 +11,7 @@ mod conformance;
 mod context;
 mod dead;
 mod doc;
+mod doctor;
 mod errors;
 mod events;
 mod exits;

@@ -20,7 +20,8 @@ use crate::source::Source;
 pub(crate) const RULE: &str = "banned";
 
 /// The crates that write to a terminal.
-const PRINTING_CRATES: [&str; 4] = ["crates/cli/", "crates/bench/", "crates/sim/", "crates/tidy/"];
+const PRINTING_CRATES: [&str; 5] =
+    ["crates/cli/", "crates/bench/", "crates/bench-rows/", "crates/sim/", "crates/tidy/"];
 
 /// The crate that depends on nothing but its log.
 const PURE_CRATE: &str = "crates/engine/";

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sluice_client::{
-    Client, Message, MessageOptions, QueueMessage, Receive, ScheduleSettings, Settle, SettleItem, Step,
-    Unique, WorkResult,
+    Client, LimitSettings, Message, MessageOptions, QueueChange, QueueMessage, Rate, Receive, Report,
+    ScheduleSettings, Settle, SettleItem, Step, Unique, WorkResult,
 };
 use tokio::time::Instant;
 
@@ -77,12 +77,12 @@ pub(super) async fn send_options(client: &Client) {
 async fn delays(client: &Client) {
     let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
     let began = Instant::now();
-    let later = Message { delay_ms: Some(400), ..message("later") };
-    let at = Message { deliver_at_ms: Some(now_ms + 600), ..message("at") };
+    let later = Message { delay_ms: Some(1_000), ..message("later") };
+    let at = Message { deliver_at_ms: Some(now_ms + 1_500), ..message("at") };
     send_all(client, "delay", &[at, later]).await.unwrap();
     assert!(receive(client, "delay", 2).await.is_empty());
     assert_eq!(text(&next(client, "delay").await), "later");
-    assert!(began.elapsed() >= Duration::from_millis(390));
+    assert!(began.elapsed() >= Duration::from_millis(990));
     assert_eq!(text(&next(client, "delay").await), "at");
 }
 
@@ -222,4 +222,36 @@ pub(super) async fn schedule(client: &Client) {
     receive(client, "q", 100).await;
     let wait = Receive::from_queue("q").wait(Duration::from_millis(1_500));
     assert!(client.receive(&wait).await.unwrap().is_empty());
+}
+
+pub(super) async fn budget(client: &Client) {
+    let allow = async |period_ms| {
+        let rate_per_key = Some(Rate { count: 1_000, period_ms, burst: None });
+        client
+            .limit_set("tokens", &LimitSettings { rate_per_key, ..LimitSettings::default() })
+            .await
+            .unwrap();
+    };
+    allow(60_000).await;
+    let follow = QueueChange { limit: Some("tokens".to_owned()), ..QueueChange::default() };
+    client.queue_set("q", &follow, true).await.unwrap();
+    let of = |payload, key: &'static str, cost| {
+        let limit_key = Some(key.into());
+        with(payload, MessageOptions { limit_key, cost, ..MessageOptions::default() })
+    };
+    let messages = [of("large", "ann", Some(2_000)), of("next", "ann", None), of("other", "bob", None)];
+    send_all(client, "q", &messages).await.unwrap();
+    let got = receive(client, "q", 10).await;
+    assert_eq!(texts(&got), ["large", "other"]);
+    let report = Report { add_cost: 600, ..Report::default() };
+    client.report(&got[0].receipt, None, &report).await.unwrap();
+    let item = SettleItem { add_cost: 400, ..SettleItem::ack(&got[0].receipt) };
+    client.settle_one(&item).await.unwrap();
+    let of_ann = client.limit_key("tokens", "ann").await.unwrap().keys.remove(0);
+    let spent = of_ann.spent.unwrap();
+    assert!((2_800..=3_000).contains(&spent) && of_ann.waiting == 1, "{of_ann:?}");
+    assert!(receive(client, "q", 10).await.is_empty());
+    // Other rules forgive the debt, and what is left is made up for within a millisecond.
+    allow(1_000).await;
+    assert_eq!(text(&next(client, "q").await), "next");
 }

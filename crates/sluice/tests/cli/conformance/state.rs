@@ -35,9 +35,9 @@ pub(super) async fn lock(client: &Client) {
 }
 
 pub(super) async fn lock_is_renewed(client: &Client) {
-    let request = LockRequest { ttl: Duration::from_secs(1), ..LockRequest::new("long") };
+    let request = LockRequest { ttl: Duration::from_secs(2), ..LockRequest::new("long") };
     let held = client.lock(&request).await.unwrap();
-    assert!(timeout(Duration::from_millis(2_500), held.lost()).await.is_err());
+    assert!(timeout(Duration::from_millis(4_500), held.lost()).await.is_err());
     let holders = client.lock_show("long").await.unwrap().holders;
     assert_eq!(holders[0].fencing_token, held.grant().fencing_token);
     held.release().await.unwrap();
@@ -156,7 +156,7 @@ pub(super) async fn errors(client: &Client) {
     assert!(text.contains("none"));
     assert_eq!(code(client.send("no such name!", &[message("x")]).await), "invalid_name");
     assert_eq!(code(client.ack("nonsense").await), "invalid_receipt");
-    let large = vec![0; 2 << 20];
+    let large = vec![b'x'; 2 << 20];
     assert_eq!(code(client.send("q", &[Message::new(&large)]).await), "payload_too_large");
     client.document_put("text", &DocumentPut::new(br#"{"n":"text"}"#)).await.unwrap();
     let increment = DocumentPatch::new(DocumentChange::Increment(vec![("/n", "1")]));

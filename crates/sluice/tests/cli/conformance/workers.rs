@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sluice_client::{Backoff, BackoffKind, Client, Message, Receive, Settle, WorkerOptions};
-use tokio::sync::Semaphore;
+use sluice_client::{Backoff, BackoffKind, Client, Message, Receive, Settle, WorkResult, WorkerOptions};
+use tokio::sync::{Barrier, Semaphore};
 use tokio::time::{Instant, sleep};
 
 use super::support::{Working, counts, eventually, is_empty, message, on, receive, send, send_all};
@@ -104,6 +104,34 @@ pub(super) async fn work_dead(client: &Client) {
             _ => assert_eq!(errors, [Some("no good"); 2]),
         }
     }
+}
+
+pub(super) async fn work_refused(client: &Client) {
+    const MESSAGES: usize = 20;
+    let numbers: Vec<String> = (0..MESSAGES).map(|n| n.to_string()).collect();
+    let messages: Vec<Message<'_>> =
+        numbers.iter().map(|n| Message { max_attempts: Some(1), ..message(n) }).collect();
+    send_all(client, "q", &messages).await.unwrap();
+    let all_begun = Arc::new(Barrier::new(MESSAGES));
+    let working = Working::begin(client, WorkerOptions { concurrency: MESSAGES, ..on("q") }, move |job| {
+        let all_begun = Arc::clone(&all_begun);
+        async move {
+            all_begun.wait().await;
+            let bytes = if &job.message.payload.0[..] == b"5" { 300_000 } else { 2 };
+            Settle::AckWith(WorkResult { content_type: None, bytes: vec![b'x'; bytes] })
+        }
+    });
+    eventually("one is dead and no other is left", async || {
+        let counts = counts(client, "q").await;
+        (counts.dead, counts.leased, counts.ready) == (1, 0, 0)
+    })
+    .await;
+    let summary = working.end().await;
+    assert_eq!((summary.acked, summary.nacked, summary.unsettled), (MESSAGES as u64 - 1, 1, 0));
+    let dead = &client.dead("q", None, 10).await.unwrap().messages[0];
+    assert_eq!(dead.payload.as_deref(), Some("5"));
+    let error = dead.history[0].error.as_deref().unwrap();
+    assert!(error.contains("the ack was refused") && error.contains("262144"), "{error}");
 }
 
 pub(super) async fn work_stops(client: &Client) {
