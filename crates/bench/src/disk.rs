@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Instant;
 
-use super::stats::Samples;
+use sluice_bench_rows::stats::Samples;
 
 /// Size of the file that is written to, which is all allocated and synced before.
 const FILE_BYTES: u64 = 16 << 20;

@@ -9,9 +9,10 @@
 //!
 //! Map: `engine` in this process; `queue`, `stream`, `single`, `idle`, `flood`, `backlog` and `crash` against
 //! a server that is started as a child, `coordination` its locks, documents and transactions,
-//! `attachments` these, `cluster` against several; `link` a session that many loops share; `load` loops that
-//! send and work, and the ledger of every message; `wire` HTTP/2 alone; `compare` two files of figures;
-//! `report`, `table`, `stats` what they print; `setup`, `certificates`, `endpoint`, `server`, `nodes` what
+//! `attachments` these, `webhooks` its pushes to an endpoint, `search` one message among many, `cluster`
+//! against several; `link` a session that many loops share; `load` loops that send and work, and the ledger
+//! of every message; `sends` sends at a steady rate; `wire` HTTP/2 alone; `compare` two files of figures;
+//! `report`, `table` what they print; `setup`, `certificates`, `endpoint`, `server`, `nodes` what
 //! they start and reach, `process`, `disk`, `files` what they watch.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -34,12 +35,14 @@ mod nodes;
 mod process;
 mod queue;
 mod report;
+mod search;
+mod sends;
 mod server;
 mod setup;
 mod single;
-mod stats;
 mod stream;
 mod table;
+mod webhooks;
 mod wire;
 
 use serde_json::Value;
@@ -65,6 +68,11 @@ pub enum BenchVerb {
     Coordination(coordination::CoordinationArgs),
     /// Measure large attachments in and out, the memory of the server, and sends beside them
     Attachments(attachments::AttachmentsArgs),
+    /// Measure messages that the server pushes to an HTTPS endpoint over connections that are kept
+    Webhooks(webhooks::WebhooksArgs),
+    /// Measure how fast one message among many is found by its tag, its error and its payload, and sends
+    /// beside the searches
+    Search(search::SearchArgs),
     /// Measure idle sessions: memory of each, and the latency of a message to one of them
     Idle(idle::IdleArgs),
     /// Measure what thousands of bad TLS handshakes cost other clients
@@ -123,6 +131,8 @@ pub fn run(verb: &BenchVerb, credentials: ReadCredentials) -> Result<Outcome, St
         BenchVerb::Single(args) => single::run(args),
         BenchVerb::Coordination(args) => coordination::run(args),
         BenchVerb::Attachments(args) => attachments::run(args),
+        BenchVerb::Webhooks(args) => webhooks::run(args),
+        BenchVerb::Search(args) => search::run(args),
         BenchVerb::Idle(args) => idle::run(args),
         BenchVerb::Flood(args) => flood::run(args),
         BenchVerb::Backlog(args) => backlog::run(args),

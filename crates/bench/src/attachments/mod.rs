@@ -1,10 +1,8 @@
 //! `sluice bench attachments`: large attachments in and out, each alone and beside sends at a steady rate.
 //!
-//! Map: `pattern` the bytes of an attachment, made as they are sent and compared as they come; `sends` the
-//! sends beside.
+//! `pattern` has the bytes of an attachment, made as they are sent and compared as they come.
 
 mod pattern;
-mod sends;
 
 use std::time::{Duration, Instant};
 
@@ -16,12 +14,12 @@ use super::disk::file_mb_per_s;
 use super::load::{connection, runtime};
 use super::process::{mib, reset_peak, usage};
 use super::report::Report;
+use super::sends::Sends;
 use super::server::{Server, ServerOptions};
 use super::setup::{FolderArgs, report_of};
-use super::stats::Samples;
 use super::table::{Table, figure};
 use pattern::{Compared, Pattern};
-use sends::Sends;
+use sluice_bench_rows::stats::Samples;
 
 /// Document and attachment that are written and read.
 const KEY: &str = "attachments";

@@ -11,9 +11,9 @@ use super::faults::Fault;
 use crate::load::{Amount, Lane, Ledger, Load, SendTime, connection};
 use crate::nodes::Nodes;
 use crate::report::Report;
-use crate::stats::Samples;
 use crate::stream::{finish, queue_name};
 use crate::table::{Table, figure};
+use sluice_bench_rows::stats::Samples;
 
 /// Time for which the client writes before the fault.
 const BEFORE: Duration = Duration::from_millis(300);

@@ -11,9 +11,9 @@ use crate::endpoint::Endpoint;
 use crate::load::{Amount, Done, Ledger, connection};
 use crate::process::usage;
 use crate::report::Report;
-use crate::stats::Samples;
 use crate::stream::{SessionLoad, SessionRun, finish, queue_name, sent, worked};
 use crate::table::{Table, figure};
+use sluice_bench_rows::stats::Samples;
 
 /// Messages that each group gets before anything is measured.
 const WARM_MESSAGES: u64 = 5_000;

@@ -20,12 +20,12 @@ use super::load::{connection, runtime};
 use super::report::Report;
 use super::server::ServerOptions;
 use super::setup::{FolderArgs, report_of};
-use super::stats::Samples;
 use super::table::{Table, figure};
 use calls::Calls;
 use loops::{Done, Kind, Load, OTHER};
 use queried::Queried;
 use served::Served;
+use sluice_bench_rows::stats::Samples;
 
 const SMOKE: Duration = Duration::from_millis(200);
 const SMOKE_DOCUMENTS: u32 = 2_000;

@@ -19,9 +19,9 @@ use super::load::{Amount, Ledger, Load, NUMBER_BYTES, connection, runtime};
 use super::report::Report;
 use super::server::{Server, ServerOptions};
 use super::setup::FolderArgs;
-use super::stats::Samples;
 use super::table::{Table, figure};
 use clients::Crashing;
+use sluice_bench_rows::stats::Samples;
 
 /// Starts with much waiting, of which the median is told.
 const RESTARTS: u32 = 3;

@@ -216,7 +216,8 @@ pub(crate) fn write_number(number: u64, payload: &mut [u8]) {
     }
 }
 
-fn read_number(payload: &[u8]) -> Option<u64> {
+/// The number at the beginning of a payload; `None`: there is none.
+pub(crate) fn read_number(payload: &[u8]) -> Option<u64> {
     payload.get(..NUMBER_BYTES)?.iter().try_fold(0, |number, digit| {
         let digit = match digit {
             b'0'..=b'9' => digit - b'0',

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::endpoint::Endpoint;
-pub(super) use ledger::{Ledger, NUMBER_BYTES, SendTime, write_number};
+pub(super) use ledger::{Ledger, NUMBER_BYTES, SendTime, read_number, write_number};
 pub(super) use tasks::{Lane, Phase, Way, histogram};
 
 /// Amount of messages of a phase: a number, or as many as a duration allows.

@@ -19,8 +19,8 @@ use crate::load::{Amount, Ledger, Load, SendTime, connection};
 use crate::process::mib;
 use crate::report::Report;
 use crate::server::{JournalFigures, Target};
-use crate::stats::{Samples, percentile};
 use crate::table::{Table, figure};
+use sluice_bench_rows::stats::{Samples, percentile};
 
 /// Messages that wait while it is measured.
 const FILL: u64 = 500_000;

@@ -17,8 +17,8 @@ use super::phases::queue_name;
 use crate::load::{Ledger, SendTime, connection};
 use crate::report::Report;
 use crate::server::Target;
-use crate::stats::percentile;
 use crate::table::{Table, figure};
+use sluice_bench_rows::stats::percentile;
 
 /// Messages that are moved.
 const MOVED: u64 = 1_000_000;
@@ -61,7 +61,7 @@ async fn move_all(admin: &Client, ledger: &Ledger, ended_ns: &AtomicU64) -> Resu
     let told = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what}: {error}");
     admin.queue_set(&to, &QueueChange::default(), true).await.map_err(|e| told("make a queue", &e))?;
     let filter = BulkFilter { queue: queue_name("waiting"), ..BulkFilter::default() };
-    let id = admin.bulk_start(&Change::Move { to }, &filter, &Note::default(), false).await;
+    let id = admin.bulk_start(&Change::Move { to }, &filter, &Note::default(), false, None).await;
     let id = id.map_err(|e| told("begin a bulk", &e))?;
     loop {
         let bulk = admin.bulk(&id).await.map_err(|e| told("look at the bulk", &e))?;

@@ -16,10 +16,10 @@ use super::ReadCredentials;
 use super::load::{Amount, connection, runtime};
 use super::report::Report;
 use super::server::Target;
-use super::stats::Samples;
 pub(crate) use args::QueueArgs;
 use args::{During, RowKind, Settings};
 use phases::{QueueLoad, QueuePhases};
+use sluice_bench_rows::stats::Samples;
 
 pub(super) fn run(args: &QueueArgs, credentials: ReadCredentials) -> Result<Report, String> {
     let settings = Settings::of(args, credentials);

@@ -12,8 +12,8 @@ use crate::disk::fdatasync_us;
 use crate::load::{Amount, Done, Way, connection};
 use crate::report::Report;
 use crate::server::{Server, Target};
-use crate::stats::Samples;
 use crate::table::{Table, figure};
+use sluice_bench_rows::stats::Samples;
 
 /// Shards of the row that compares them.
 const SHARDS: [u32; 3] = [1, 3, 6];

@@ -2,9 +2,10 @@
 //! connections, send, get and ack one message a request; nothing that a client could put together is put
 //! together.
 //!
-//! Map: `loops` the producers and consumers, `modes` how the server
-//! is secured.
+//! Map: `loops` the producers and consumers, `modes` how the server is secured, `collector` where its
+//! telemetry goes.
 
+mod collector;
 mod loops;
 mod modes;
 
@@ -15,10 +16,10 @@ use serde_json::json;
 use super::load::{NUMBER_BYTES, runtime};
 use super::report::Report;
 use super::setup::{FolderArgs, report_of};
-use super::stats::Samples;
 use super::table::{Table, figure};
 use loops::{Moved, SingleLoad};
 use modes::{Mode, Ran};
+use sluice_bench_rows::stats::Samples;
 
 /// Messages of the short run, of whose time the handshakes are a part.
 const SHORT: u64 = 2_000;
@@ -47,7 +48,7 @@ pub struct SingleArgs {
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     connections: u32,
     /// Security settings of the server to measure.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Mode::ALL)]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Mode::USUAL)]
     modes: Vec<Mode>,
     /// Durability of the server: `always` (sync before each reply), `interval:1s`, or `os` (no sync).
     #[arg(long, default_value = "os")]
@@ -109,6 +110,25 @@ async fn measure(args: &SingleArgs, folder: &Path) -> Result<Vec<Ran>, String> {
     Ok(ran)
 }
 
+/// The price of telemetry, beside the same without it.
+fn tell_telemetry(
+    of: &impl Fn(Mode, fn(&Ran) -> f64) -> f64,
+    args: &SingleArgs,
+    ran: &[Ran],
+    report: &mut Report,
+) {
+    if !args.modes.contains(&Mode::Telemetry) {
+        return;
+    }
+    if args.modes.contains(&Mode::Both) {
+        let (without, with) =
+            (of(Mode::Both, |ran| ran.long.per_s()), of(Mode::Telemetry, |ran| ran.long.per_s()));
+        report.figure("telemetry_share", 1.0 - with / without.max(1e-9));
+    }
+    let silent = ran.iter().filter(|ran| ran.mode == Mode::Telemetry && ran.traces == 0).count();
+    report.check_equal("runs whose collector got no traces", 0, silent as u64);
+}
+
 fn tell(args: &SingleArgs, ran: &[Ran], report: &mut Report) {
     let of = |mode: Mode, figure: fn(&Ran) -> f64| -> f64 {
         ran.iter().filter(|ran| ran.mode == mode).map(figure).collect::<Samples>().median()
@@ -143,6 +163,7 @@ fn tell(args: &SingleArgs, ran: &[Ran], report: &mut Report) {
         let (plain, both) = (of(Mode::Plain, |ran| ran.long.per_s()), of(Mode::Both, |ran| ran.long.per_s()));
         report.figure("security_share", 1.0 - both / plain.max(1e-9));
     }
+    tell_telemetry(&of, args, ran, report);
     let sum =
         |count: fn(&Moved) -> u64| ran.iter().map(|ran| count(&ran.short) + count(&ran.long)).sum::<u64>();
     let lost = sum(|moved| moved.lease_lost);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::collector::Collector;
 use super::loops::{Moved, SingleLoad, move_all};
 use crate::load::connection;
 use crate::process::usage;
@@ -21,10 +22,13 @@ pub(super) enum Mode {
     Encrypted,
     /// Mutual TLS and encryption at rest.
     Both,
+    /// Both, and telemetry to a collector, with a trace of 1 % of the messages.
+    Telemetry,
 }
 
 impl Mode {
-    pub(super) const ALL: [Mode; 4] = [Mode::Plain, Mode::Mtls, Mode::Encrypted, Mode::Both];
+    /// Modes that are measured unless others are asked for.
+    pub(super) const USUAL: [Mode; 4] = [Mode::Plain, Mode::Mtls, Mode::Encrypted, Mode::Both];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -32,6 +36,7 @@ impl Mode {
             Mode::Mtls => "mutual TLS",
             Mode::Encrypted => "encryption at rest",
             Mode::Both => "both",
+            Mode::Telemetry => "both, with telemetry",
         }
     }
 
@@ -42,13 +47,14 @@ impl Mode {
             Mode::Mtls => "per_s_mtls",
             Mode::Encrypted => "per_s_encrypted",
             Mode::Both => "per_s",
+            Mode::Telemetry => "per_s_telemetry",
         }
     }
 
     pub(super) fn server(self, durability: &str) -> ServerOptions {
         ServerOptions {
-            tls: matches!(self, Mode::Mtls | Mode::Both),
-            encryption: matches!(self, Mode::Encrypted | Mode::Both),
+            tls: matches!(self, Mode::Mtls | Mode::Both | Mode::Telemetry),
+            encryption: matches!(self, Mode::Encrypted | Mode::Both | Mode::Telemetry),
             ..ServerOptions::with_durability(durability)
         }
     }
@@ -62,6 +68,8 @@ pub(super) struct Ran {
     pub(super) long: Moved,
     /// Processor time of the server in the long run, in microseconds per message.
     pub(super) server_cpu_us: f64,
+    /// Exports of traces that came to the collector.
+    pub(super) traces: u64,
 }
 
 /// Runs a mode on a server of its own: so many messages, then so many.
@@ -73,7 +81,10 @@ pub(super) async fn run(
     (short, long): (u64, u64),
 ) -> Result<Ran, String> {
     let data = folder.join(mode.key());
-    let server = Server::start(&data, &mode.server(durability))?;
+    let mut options = mode.server(durability);
+    let collector = if mode == Mode::Telemetry { Some(Collector::start().await?) } else { None };
+    options.flags.extend(collector.as_ref().map(Collector::flag));
+    let server = Server::start(&data, &options)?;
     let short = move_all(&server, shape, short).await?;
     let before = usage(server.pid())?.cpu;
     let long = move_all(&server, shape, long).await?;
@@ -81,7 +92,7 @@ pub(super) async fn run(
     stop(server).await?;
     remove(&data)?;
     let server_cpu_us = cpu.as_secs_f64() * 1e6 / long.messages.max(1) as f64;
-    Ok(Ran { mode, short, long, server_cpu_us })
+    Ok(Ran { mode, short, long, server_cpu_us, traces: collector.map_or(0, |collector| collector.traces()) })
 }
 
 /// Blocks that the server takes from its allocator for a message with everything on, in a run of its own:

@@ -17,12 +17,12 @@ use super::load::{Amount, connection, runtime};
 use super::report::Report;
 use super::server::{ServerOptions, Target};
 use super::setup::{AmountArgs, FolderArgs, TargetArgs};
-use super::stats::Samples;
 pub(super) use pace::Rate;
 use paced::tell_server_cpu;
 use phases::SessionPhases;
 pub(super) use phases::{combined, finish, paced, queue_name, sent, worked};
 pub(super) use sessions::{SessionLoad, SessionRun, check, error_of, next};
+use sluice_bench_rows::stats::Samples;
 
 /// Default duration of a run at a constant rate, and its duration in a smoke test.
 const PACED_FOR: Duration = Duration::from_secs(5);

@@ -8,8 +8,8 @@ use super::phases::{self, Paced};
 use super::sessions::SessionLoad;
 use crate::report::Report;
 use crate::server::Target;
-use crate::stats::Samples;
 use crate::table::{Table, figure};
+use sluice_bench_rows::stats::Samples;
 
 /// A run that reached less than this share of its rate did not hold it.
 const HELD_SHARE: f64 = 0.99;

@@ -6,7 +6,7 @@
 
 mod files;
 mod serve;
-mod tls;
+pub(super) mod tls;
 
 use std::path::PathBuf;
 use std::sync::Arc;

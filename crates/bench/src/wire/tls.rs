@@ -12,7 +12,7 @@ use crate::certificates::{Certificates, Pair};
 
 /// A cipher of TLS 1.3.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Cipher {
+pub(crate) enum Cipher {
     #[value(name = "aes-128-gcm")]
     Aes128Gcm,
     #[value(name = "aes-256-gcm")]
@@ -32,7 +32,7 @@ impl Cipher {
 }
 
 /// TLS with a certificate and its key from PEM files.
-pub(super) fn from_files(
+pub(crate) fn from_files(
     cert: &Path,
     key: &Path,
     cipher: Option<Cipher>,

@@ -1,5 +1,5 @@
 //! Sends at a steady rate, whatever else the server does, on a thread of their own: so they do not wait for
-//! what the client of the attachment does, which could be on another machine. One that had to wait for the
+//! what the client of the other calls does, which could be on another machine. One that had to wait for the
 //! one before is timed from when it was due; another from its begin, since timers are a millisecond fine.
 
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use sluice_client::{Client, Message};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use crate::load::{histogram, runtime};
+use super::load::{histogram, runtime};
 
-const QUEUE: &str = "attachments";
+const QUEUE: &str = "steady";
 const PAYLOAD: [u8; 128] = [b'x'; 128];
 
 /// Senders that run.
