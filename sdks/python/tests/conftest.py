@@ -12,8 +12,16 @@ import pytest
 
 from sluice import Client, Worker
 from sluice.aio import Handler
-from sluice.app import WorkerOptions
-from sluice.work import Summary
+from sluice.work import Summary, WorkerOptions
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_contexts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nobody's contexts of the command line count."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        patch.delenv("SLUICE_CONTEXT", raising=False)
+        yield
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from sluice import InvalidArgument, LeaseLost, LockHeld, NotFound, Release
+from sluice import Dead, InvalidArgument, LeaseLost, LockHeld, MessageDead, NotFound, Outgoing, Release
 from sluice.aio import Client, Job, Worker
 from sluice.testing import Server
 
@@ -137,7 +137,7 @@ def test_locks_and_transactions(sluice_server: Server, queue: str) -> None:
             await tx.increment("staged", "/a", 2)
             found = await tx.get("staged")
             assert found is not None
-            assert (found.content, found.version) == (b'{"a":3}', None)
+            assert (found.payload, found.value, found.version) == (b'{"a":3}', {"a": 3}, None)
         assert tx.committed is not None
         assert len(tx.committed.results) == 1
 
@@ -233,3 +233,39 @@ def test_worker_goes_on_when_the_server_is_stopped_in_order(tmp_path: os.PathLik
         assert (sorted(handled), summary.acked) == (list(range(12)), 12)
 
     asyncio.run(work())
+
+
+def test_a_batch_of_all_kinds_has_the_outcome_of_each(queue: str) -> None:
+    with Server() as server:
+        run(server, lambda client: _all_kinds(server, client, queue))
+
+
+async def _all_kinds(server: Server, client: Client, queue: str) -> None:
+    sent = await client.send_many(queue, [Outgoing(n, result_ttl=7200) for n in range(40)])
+    ready: list[int] = []
+    go_on = asyncio.Event()
+
+    async def handler(job: Job) -> dict[str, int] | None:
+        if job.value % 4 != 2:
+            await client.extend(job.message, 7200)
+        if job.message.attempt == 1:
+            ready.append(job.value)
+            await go_on.wait()
+        if job.value % 4 == 3:
+            raise Dead("no")
+        return {"n": job.value} if job.value % 4 == 1 else None
+
+    working = asyncio.create_task(Worker(client, queue, handler, concurrency=40, until_empty=True).run())
+    while len(ready) < 40:
+        await asyncio.sleep(0.01)
+    # The leases of every fourth message end meanwhile: these come again.
+    await asyncio.to_thread(server.advance, minutes=10)
+    go_on.set()
+    summary = await working
+    assert (summary.acked, summary.rejected, summary.nacked, summary.lost) == (30, 10, 0, 10)
+    for n, message in enumerate(sent.ids):
+        if n % 4 == 3:
+            with pytest.raises(MessageDead, match="rejected"):
+                await client.result(message, timeout=5)
+        else:
+            assert (await client.result(message, timeout=5)).value == ({"n": n} if n % 4 == 1 else b"")

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from sluice import App, Client, Job, Retry, Summary, Worker
-from sluice.app import WorkerOptions
 from sluice.testing import Server
+from sluice.work import WorkerOptions
 
 UNTIL_EMPTY: WorkerOptions = {"until_empty": True, "concurrency": 4}
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ import pytest
 
 import sluice
 from sluice import Client, Dead, Job, LockHeld, NotFound, Operations, Outgoing, Retry, Step, To
-from sluice._proto import queues_pb2
-from sluice.testing import Cluster
+from sluice._proto import limits_pb2, queues_pb2
+from sluice.testing import Cluster, Server
+from sluice.testing.plugin import own_namespace
 
 from .conftest import eventually, working
 
@@ -36,10 +38,38 @@ def is_empty(client: Client, queue: str) -> bool:
     return left.ready + left.delayed + left.leased + left.blocked + left.dead == 0
 
 
+def client_of(cluster: Cluster, namespace: str = "", first: int = 0) -> Client:
+    """A client that asks this node first."""
+    files, urls = cluster.credentials, cluster.urls[first:] + cluster.urls[:first]
+    ca, cert, key = files["ca"], files["cert"], files["key"]
+    return Client(urls, ca=ca, cert=cert, key=key, namespace=namespace, retry_for=60)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(str(tmp_path_factory.mktemp("nodes") / "cluster")) as made:
+        yield made
+
+
+@pytest.fixture(params=[1, 3], ids=["one_node", "three_nodes"])
+def sluice_client(request: pytest.FixtureRequest) -> Iterator[Client]:
+    """A client with a namespace of its own, of one node and of three, of which one or another is asked."""
+    if request.param == 1:
+        server: Server = request.getfixturevalue("sluice_server")
+        with own_namespace(lambda name: Client(server.url, namespace=name)) as client:
+            yield client
+    else:
+        nodes: Cluster = request.getfixturevalue("cluster")
+        first = len(request.node.name) % 3
+        with own_namespace(lambda name: client_of(nodes, name, first)) as client:
+            yield client
+
+
 def test_each_scenario_has_its_test() -> None:
-    wanted = {f"test_{one['name']}" for one in json.loads(SCENARIOS.read_text())}
+    listed = json.loads(SCENARIOS.read_text())
     there = {name for name in globals() if name.startswith("test_")}
-    assert there - {"test_each_scenario_has_its_test"} == wanted
+    assert there - {"test_each_scenario_has_its_test"} == {f"test_{one['name']}" for one in listed}
+    assert [one["name"] for one in listed if one["nodes"] != [1, 3]] == ["restart", "failover"]
 
 
 def test_send_and_receive(sluice_client: Client, queue: str) -> None:
@@ -188,6 +218,21 @@ def test_work_dead(sluice_client: Client, queue: str) -> None:
     assert (rejected.reason, rejected.history[-1].error) == ("rejected", "not an image")
 
 
+def test_work_refused(sluice_client: Client, queue: str) -> None:
+    client, begun = sluice_client, threading.Barrier(20)
+
+    def handler(job: Job) -> bytes:
+        begun.wait(30)
+        return bytes(300_000) if job.value == 5 else b"done"
+
+    client.send_many(queue, [Outgoing(n, max_attempts=1) for n in range(20)])
+    with working(client, queue, handler, {"concurrency": 20}) as it:
+        eventually(lambda: counts(client, queue).dead == 1 and counts(client, queue).leased == 0)
+    assert (it.summary.acked, it.summary.nacked, it.summary.unsettled) == (19, 1, 0)
+    [dead] = dead_letters(client, queue)
+    assert "262144" in dead.history[-1].error
+
+
 def test_work_stops(sluice_client: Client, queue: str) -> None:
     client, begun, go, done = sluice_client, threading.Event(), threading.Event(), []
 
@@ -268,6 +313,29 @@ def test_schedule(sluice_client: Client, queue: str) -> None:
     assert client.receive(queue, wait=1.5) == []
 
 
+def test_budget(sluice_client: Client, queue: str) -> None:
+    client, stubs = sluice_client, sluice_client.stubs
+
+    def allow(period_ms: int) -> None:
+        rate = limits_pb2.Rate(count=1000, period_ms=period_ms)
+        stubs.limits.Put(limits_pb2.PutLimitRequest(name="tokens", rate_per_key=rate))
+
+    allow(60_000)
+    stubs.queues.Put(queues_pb2.SetQueueRequest(queue=queue, limit="tokens"))
+    sent = [("large", "ann", 2000), ("next", "ann", 1), ("other", "bob", 1)]
+    client.send_many(queue, [Outgoing(text, limit_key=key, cost=cost) for text, key, cost in sent])
+    [large, other] = client.receive(queue, max=10)
+    assert (large.value, other.value) == ("large", "other")
+    client.extend(large, add_cost=600)
+    client.ack(large, add_cost=400)
+    [of_ann] = stubs.limits.Get(limits_pb2.GetLimitRequest(name="tokens", key="ann")).keys
+    assert (2800 <= of_ann.spent <= 3000, of_ann.waiting) == (True, 1)
+    assert client.receive(queue) == []
+    # Other rules forgive the debt, and what is left is made up for within a millisecond.
+    allow(1000)
+    assert [one.value for one in client.receive(queue, wait=5)] == ["next"]
+
+
 def test_lock(sluice_client: Client) -> None:
     client = sluice_client
     tokens: list[int] = []
@@ -293,8 +361,8 @@ def test_lock(sluice_client: Client) -> None:
 
 def test_lock_is_renewed(sluice_client: Client) -> None:
     client = sluice_client
-    with client.lock("long", ttl=1) as held:
-        assert not held.lost.wait(2.5)
+    with client.lock("long", ttl=2) as held:
+        assert not held.lost.wait(4.5)
         assert client.locks.show("long").holders[0].fencing_token == str(held.fencing_token)
     with pytest.raises(sluice.LeaseLost), client.lock("long", ttl=1) as held:
         client.locks.break_("long")
@@ -365,7 +433,7 @@ def _interactive(client: Client, queue: str) -> None:
         [message] = tx.receive(queue)
         document = tx.get("o/1")
         assert document is not None
-        tx.put("o/2", {"was": json.loads(document.content)["state"], "for": message.value})
+        tx.put("o/2", {"was": document.value["state"], "for": message.value})
         assert client.documents.find("o/2") is None
     assert client.documents.get("o/2").value == {"was": "paid", "for": "more"}
     assert is_empty(client, queue)
@@ -412,26 +480,53 @@ def _bad_patch(client: Client) -> None:
 
 
 def test_failover(tmp_path: Path, queue: str) -> None:
-    cluster = Cluster(str(tmp_path / "cluster"))
-    files = cluster.credentials
-    client = Client(cluster.urls, ca=files["ca"], cert=files["cert"], key=files["key"], retry_for=60)
-    with cluster, client:
-        _fails_over(cluster, client, queue)
+    with Cluster(str(tmp_path / "cluster")) as nodes, client_of(nodes) as client:
+        killed = 0
+
+        def before(sent: int) -> None:
+            nonlocal killed
+            if sent in KILLS:
+                killed = client.portal.run(_asked)
+                nodes.kill(killed)
+            elif sent - 50 in KILLS:
+                nodes.start(killed)
+
+        _goes_on(client, queue, before)
 
 
-def _fails_over(cluster: Cluster, client: Client, queue: str) -> None:
+def test_restart(tmp_path: Path, queue: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    server = Server(f"--data-dir={tmp_path}", listen=listen)
+    with Client(listen, retry_for=60, connect_retry_for=60) as client:
+
+        def before(sent: int) -> None:
+            nonlocal server
+            if sent in KILLS:
+                server.process.kill()
+                server.stop()
+                server = Server(f"--data-dir={tmp_path}", listen=listen)
+
+        try:
+            _goes_on(client, queue, before)
+        finally:
+            server.stop()
+
+
+#: Of 300 messages so many are sent before each of the kills.
+KILLS = (100, 200)
+
+
+def _goes_on(client: Client, queue: str, before: Callable[[int], None]) -> None:
+    """Sends, works and holds a lock; does something before each send, by the number of those before it."""
     handled: set[str] = set()
     sent: list[str] = []
     options: Any = {"concurrency": 4, "lease": 5}
     with client.lock("leader", ttl=20) as held:
         with working(client, queue, lambda job: handled.add(job.message.id), options):
             for n in range(300):
-                if n in (100, 200):
-                    asked = client.portal.run(_asked)
-                    cluster.kill(asked)
+                before(n)
                 sent.append(client.send(queue, n).id)
-                if n in (150, 250):
-                    cluster.start(asked)
             eventually(lambda: handled >= set(sent), within=90)
         assert not held.lost.is_set()
         assert client.locks.show("leader").holders[0].fencing_token == str(held.fencing_token)

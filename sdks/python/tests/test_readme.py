@@ -15,7 +15,10 @@ from sluice.testing import Server, find_binary
 README = Path(__file__).parents[1] / "README.md"
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.M | re.S)
 #: What differs from run to run, or is said around what is wanted.
-NOISE = re.compile(r"^(Requirement already|Looking in|WARNING|\[notice\]|\s*$)|passed in")
+NOISE = re.compile(
+    r"^(Requirement already|Processing|Looking in|Building|Installing|Success|WARNING|\[notice\]| |\s*$)"
+    r"|passed in"
+)
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -29,7 +32,12 @@ def env(tmp_path: Path) -> dict[str, str]:
     bin_folder.mkdir()
     (bin_folder / "sluice").symlink_to(os.path.abspath(find_binary() or ""))
     path = f"{bin_folder}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "SLUICE_BIN": "", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    # What is installed goes into this folder, and is used here all the same: it comes first.
+    (tmp_path / "sdks").symlink_to(README.parents[1])
+    installed = str(tmp_path / "installed")
+    pip = {"TARGET": installed, "NO_DEPS": "1", "NO_BUILD_ISOLATION": "0", "DISABLE_PIP_VERSION_CHECK": "1"}
+    pip_variables = {f"PIP_{name}": value for name, value in pip.items()}
+    return {**os.environ, "PATH": path, "SLUICE_BIN": "", "PYTHONPATH": installed, **pip_variables}
 
 
 @pytest.fixture

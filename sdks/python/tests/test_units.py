@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import time
+import traceback
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.protobuf import any_pb2, duration_pb2
@@ -14,6 +17,7 @@ import sluice
 from sluice import Backoff, Json, Outgoing, Step, Unique, _encode, errors
 from sluice._config import make_config
 from sluice._proto import status_pb2
+from sluice._signal import Signal
 from sluice._status import from_details
 from sluice._values import decode, encode
 from sluice.aio._core import Core, Tries
@@ -63,6 +67,59 @@ def test_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         make_config(cert="x")
 
 
+SECRET = "sluice_8f4e_SECRET"
+
+
+@pytest.mark.parametrize(
+    "token", [f"{SECRET}\nb", f"{SECRET}é", f"a\r{SECRET}", f"{SECRET}\x7f", f"{SECRET}\0"]
+)
+def test_a_token_that_no_header_can_carry_is_refused_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, token: str
+) -> None:
+    def refused(**given: Any) -> None:
+        with pytest.raises(sluice.InvalidArgument, match="has characters that no token has") as raised:
+            make_config(**given)
+        assert raised.value.code == "usage"
+        assert SECRET not in "".join(traceback.format_exception(raised.value))
+
+    refused(token=token)
+    (tmp_path / "token").write_bytes(token.encode())
+    refused(token_file=str(tmp_path / "token"))
+    monkeypatch.setenv("SLUICE_TOKEN_FILE", str(tmp_path / "token"))
+    refused()
+    monkeypatch.delenv("SLUICE_TOKEN_FILE")
+    if "\0" not in token:
+        monkeypatch.setenv("SLUICE_TOKEN", token)
+        refused()
+    monkeypatch.delenv("SLUICE_TOKEN", raising=False)
+    (tmp_path / "sluice").mkdir()
+    (tmp_path / "sluice" / "contexts.toml").write_text(
+        "[contexts.shop]\nserver = 'http://a:1'\n"
+        f"[contexts.shop.credentials]\ntoken_file = '{tmp_path}/token'\n"
+    )
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    refused(context="shop")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"servers": "http://a:99999"}, r"not 'http://a:99999': Port out of range"),
+        ({"servers": "http://a:b"}, "not 'http://a:b'"),
+        ({"servers": "http://a b:70"}, "not 'http://a b:70'"),
+        ({"servers": "http://[::1"}, r"not 'http://\[::1'"),
+        ({"token_file": "/nowhere/token"}, "cannot read /nowhere/token: No such file"),
+        ({"ca": "/nowhere/ca"}, "cannot read /nowhere/ca"),
+        ({"cert": "x"}, "go together"),
+        ({"servers": "a", "context": "b"}, "not both"),
+    ],
+)
+def test_what_no_client_can_be_made_with_is_told(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(sluice.InvalidArgument, match=says) as raised:
+        make_config(**given)
+    assert raised.value.code == "usage"
+
+
 def tries(safe: bool, servers: str = "a:1,b:2,c:3", retry_for: float = 30) -> Tries:
     return Tries(Core(make_config(servers, retry_for=retry_for)), safe)
 
@@ -80,6 +137,21 @@ def test_only_what_may_be_repeated_is() -> None:
         error = errors.error_of(code, "")
         assert (tries(False).next_delay(error, False) is not None) == once, code
         assert (tries(True).next_delay(error, False) is not None) == safe, code
+
+
+def test_the_time_for_repeats_bounds_those_of_a_server_that_is_not_there() -> None:
+    began = time.monotonic()
+    with sluice.Client("127.0.0.1:1", retry_for=0.5) as client, pytest.raises(sluice.Unavailable):
+        client.documents.get("x")
+    assert time.monotonic() - began < 3
+
+
+def test_nothing_was_sent_to_a_server_whose_name_says_nothing() -> None:
+    with sluice.Client("http://nowhere.invalid:7070", retry_for=0) as client:
+        for call in (lambda: client.documents.get("x"), lambda: client.send("q", "x")):
+            with pytest.raises(sluice.Unavailable) as raised:
+                call()
+            assert (type(raised.value), raised.value.code) == (sluice.Unavailable, "unreachable")
 
 
 def test_each_other_server_is_asked_once_without_a_delay() -> None:
@@ -151,3 +223,24 @@ def test_options_of_a_message() -> None:
     assert made.on_failure.payload == b'{"own":"payload"}'
     with pytest.raises(TypeError, match="no option 'colour'"):
         _encode.message(Outgoing("x", colour="red"))  # type: ignore[call-arg]
+
+
+def test_a_signal_wakes_those_who_wait_and_those_who_come_later() -> None:
+    async def main() -> None:
+        signal, loop = Signal(), asyncio.get_running_loop()
+        assert not signal.wait(0)
+        in_thread = loop.run_in_executor(None, signal.wait, 30)
+        on_loop = asyncio.create_task(signal.wait_async())
+        await asyncio.sleep(0.05)
+        assert [in_thread.done(), on_loop.done()] == [False, False]
+        signal.set()
+        assert await asyncio.wait_for(in_thread, 30)
+        await asyncio.wait_for(on_loop, 30)
+        assert signal.is_set()
+        assert signal.wait(0)
+        late = Signal()
+        late.set()
+        assert late.wait(0)
+        await asyncio.wait_for(late.wait_async(), 30)
+
+    asyncio.run(main())

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from ._otel import inject
+from ._fields import FAULTS, assign, invalid, made, no_text, shown
+from ._otel import IS_ON, inject
 from ._proto import common_pb2, messages_pb2
 from ._values import Payload, encode, epoch_millis, millis, time_of
+from .errors import SluiceError
 from .messages import (
     Backoff,
     Message,
@@ -32,20 +34,22 @@ def message(outgoing: Outgoing) -> common_pb2.Message:
 
 def group_message(to: To) -> messages_pb2.GroupMessage:
     """A message with its queue."""
-    return _fill(messages_pb2.GroupMessage(queue=to.queue), to.payload, to.options)
+    return _fill(made(messages_pb2.GroupMessage, queue=to.queue), to.payload, to.options)
 
 
 def step(one: Step) -> common_pb2.Step:
     """A step of a chain."""
-    made = common_pb2.Step(queue=one.queue)
+    target = made(common_pb2.Step, queue=one.queue)
     if isinstance(one.payload, _Result):
-        _set_options(made, one.options)
-        return made
-    return _fill(made, one.payload, one.options)
+        _set_options(target, one.options)
+        return target
+    return _fill(target, one.payload, one.options)
 
 
 def trace(target: common_pb2.Message | messages_pb2.GroupMessage) -> None:
     """Puts a message, with its steps, into the present trace."""
+    if not IS_ON:
+        return
     inject(target.headers)
     for one in target.chain:
         inject(one.headers)
@@ -74,13 +78,31 @@ def _set_options(target: Any, options: SendOptions | StepOptions) -> None:
         if value is None:
             continue
         if name in _SETTERS:
-            _SETTERS[name](target, value)
+            _set(target, name, value)
         elif name in _PLAIN:
-            setattr(target, name, value)
+            assign(target, name, value)
         else:
             raise TypeError(f"a message has no option {name!r}")
 
 
+def _set(target: Any, name: str, value: Any) -> None:
+    try:
+        _SETTERS[name](target, value)
+    except SluiceError:
+        raise
+    except UnicodeError as error:
+        raise invalid(name, no_text(error)) from None
+    except FAULTS as error:
+        raise invalid(name, f"{_SHAPES.get(name, error)}, not {shown(value)}") from None
+
+
+_SHAPES = {
+    "headers": "expected texts by name",
+    "tags": "expected a list of texts",
+    "depends_on": "expected a list of ids",
+    "chain": "expected a list of steps",
+    "on_failure": "expected a step",
+}
 _PLAIN = {
     "content_type", "priority", "max_attempts", "ordering_key", "fair_key", "limit_key", "cost",
     "correlation_id", "reply_to", "hold", "depends_mode", "on_parent_failed",
@@ -98,10 +120,10 @@ def _backoff(target: Any, value: Any) -> None:
 
 def _unique(target: Any, value: Unique | str) -> None:
     unique = Unique(value) if isinstance(value, str) else value
-    made = common_pb2.Unique(key=unique.key, until=unique.until, on_duplicate=unique.on_duplicate)
+    filled = made(common_pb2.Unique, key=unique.key, until=unique.until, on_duplicate=unique.on_duplicate)
     if unique.window is not None:
-        made.window_ms = millis(unique.window)
-    target.unique.CopyFrom(made)
+        filled.window_ms = millis(unique.window, "window")
+    target.unique.CopyFrom(filled)
 
 
 def _depends_on(target: Any, value: Sequence[str | Sent]) -> None:
@@ -112,8 +134,8 @@ def _chain(target: Any, value: Sequence[Step]) -> None:
     target.chain.extend(step(one) for one in value)
 
 
-def _setter(field: str, convert: Callable[[Any], Any]) -> Callable[[Any, Any], None]:
-    return lambda target, value: setattr(target, field, convert(value))
+def _setter(field: str, name: str, convert: Callable[[Any, str], Any]) -> Callable[[Any, Any], None]:
+    return lambda target, value: setattr(target, field, convert(value, name))
 
 
 _SETTERS: dict[str, Callable[[Any, Any], None]] = {
@@ -124,28 +146,31 @@ _SETTERS: dict[str, Callable[[Any, Any], None]] = {
     "depends_on": _depends_on,
     "chain": _chain,
     "on_failure": lambda target, value: target.on_failure.CopyFrom(step(value)),
-    "delay": _setter("delay_ms", millis),
-    "ttl": _setter("ttl_ms", millis),
-    "result_ttl": _setter("result_ttl_ms", millis),
-    "deliver_at": _setter("deliver_at_ms", epoch_millis),
-    "expires_at": _setter("expires_at_ms", epoch_millis),
+    "delay": _setter("delay_ms", "delay", millis),
+    "ttl": _setter("ttl_ms", "ttl", millis),
+    "result_ttl": _setter("result_ttl_ms", "result_ttl", millis),
+    "deliver_at": _setter("deliver_at_ms", "deliver_at", epoch_millis),
+    "expires_at": _setter("expires_at_ms", "expires_at", epoch_millis),
 }
 
 
 def backoff(value: Any) -> common_pb2.Backoff:
     """A backoff; a duration is a fixed one, without jitter."""
     one = value if isinstance(value, Backoff) else Backoff("fixed", base=value, jitter_percent=0)
-    return common_pb2.Backoff(
+    return made(
+        common_pb2.Backoff,
         kind=one.kind,
-        base_ms=None if one.base is None else millis(one.base),
-        cap_ms=None if one.cap is None else millis(one.cap),
+        base_ms=None if one.base is None else millis(one.base, "base"),
+        cap_ms=None if one.cap is None else millis(one.cap, "cap"),
         jitter_percent=one.jitter_percent,
     )
 
 
 def delivered(got: common_pb2.Delivered) -> Message:
     """A message that was received."""
-    return Message(
+    taken = object.__new__(Message)
+    # A frozen class sets each of its fields by a call of its own, which would take most of the time here.
+    taken.__dict__.update(
         id=got.id,
         receipt=got.receipt,
         queue=got.queue,
@@ -165,6 +190,7 @@ def delivered(got: common_pb2.Delivered) -> Message:
         reason=got.reason,
         checkpoint=got.checkpoint if got.HasField("checkpoint") else None,
     )
+    return taken
 
 
 def result(got: messages_pb2.AwaitResultResponse) -> Result:

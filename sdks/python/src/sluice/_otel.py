@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 try:
@@ -13,6 +13,11 @@ try:
     _PROPAGATOR: TraceContextTextMapPropagator | None = TraceContextTextMapPropagator()
 except ImportError:  # the extra `otel` is not installed
     _PROPAGATOR = None
+
+
+#: Without OpenTelemetry nothing has a trace.
+IS_ON = _PROPAGATOR is not None
+_NO_SPAN: AbstractContextManager[None] = nullcontext()
 
 
 def inject(headers: Any) -> None:
@@ -25,13 +30,16 @@ def inject(headers: Any) -> None:
         headers.add(name=name, value=value)
 
 
-@contextmanager
-def span_of(queue: str, message_id: str, headers: Mapping[str, str]) -> Iterator[None]:
+def span_of(queue: str, message_id: str, headers: Mapping[str, str]) -> AbstractContextManager[None]:
     """A span of the work on a message, in the trace that its headers name."""
-    if _PROPAGATOR is None:
-        yield
-        return
-    parent = _PROPAGATOR.extract(dict(headers), context.Context())
+    return _NO_SPAN if _PROPAGATOR is None else _span(_PROPAGATOR, queue, message_id, headers)
+
+
+@contextmanager
+def _span(
+    propagator: TraceContextTextMapPropagator, queue: str, message_id: str, headers: Mapping[str, str]
+) -> Iterator[None]:
+    parent = propagator.extract(dict(headers), context.Context())
     attributes = {
         "messaging.system": "sluice",
         "messaging.destination.name": queue,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ._fields import made
 from ._proto import common_pb2 as pb
 from ._values import Duration, Payload, encode, millis
 
@@ -20,9 +21,9 @@ class Settlement:
     @staticmethod
     def ack(receipt: str, result: Payload | None = None, *, add_cost: int | None = None) -> Settlement:
         """Done. A cost is added to what the message has spent of its limit."""
-        item = pb.Settlement(receipt=receipt, outcome="ack", add_cost=add_cost)
+        item = made(pb.Settlement, receipt=receipt, outcome="ack", add_cost=add_cost)
         if result is not None:
-            item.result, content_type = encode(result)
+            item.result, content_type = encode(result, "result")
             if content_type:
                 item.result_content_type = content_type
         return Settlement(item)
@@ -35,9 +36,7 @@ class Settlement:
         return Settlement(_settlement(receipt, "nack", error, delay, add_cost))
 
     @staticmethod
-    def release(
-        receipt: str, delay: Duration | None = None, *, add_cost: int | None = None
-    ) -> Settlement:
+    def release(receipt: str, delay: Duration | None = None, *, add_cost: int | None = None) -> Settlement:
         """Not now."""
         return Settlement(_settlement(receipt, "release", "", delay, add_cost))
 
@@ -50,11 +49,11 @@ class Settlement:
 def _settlement(
     receipt: str, outcome: str, error: str, delay: Duration | None, add_cost: int | None
 ) -> pb.Settlement:
-    item = pb.Settlement(receipt=receipt, outcome=outcome, add_cost=add_cost)
+    item = made(pb.Settlement, receipt=receipt, outcome=outcome, add_cost=add_cost)
     if error:
-        item.error = error.encode()[:ERROR_MAX].decode(errors="ignore")
+        item.error = error.encode(errors="replace")[:ERROR_MAX].decode(errors="ignore")
     if delay is not None:
-        item.delay_ms = millis(delay)
+        item.delay_ms = millis(delay, "delay")
     return item
 
 
@@ -67,9 +66,9 @@ def extension(
     add_cost: int | None = None,
 ) -> pb.Extension:
     """A lease that begins anew, with a report."""
-    item = pb.Extension(receipt=receipt, checkpoint=checkpoint, add_cost=add_cost)
+    item = made(pb.Extension, receipt=receipt, checkpoint=checkpoint, add_cost=add_cost)
     if lease is not None:
-        item.lease_ms = millis(lease)
+        item.lease_ms = millis(lease, "lease")
     if percent is not None or note is not None:
-        item.progress.CopyFrom(pb.Report(percent=percent, note=note))
+        item.progress.CopyFrom(made(pb.Report, percent=percent, note=note))
     return item

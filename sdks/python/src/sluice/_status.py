@@ -11,6 +11,8 @@ from ._proto import common_pb2, status_pb2
 from .errors import SluiceError, error_of
 
 DETAILS = "grpc-status-details-bin"
+#: Beginnings of texts about a server that is not there, or whose name says nothing: nothing was sent.
+NEVER_CONNECTED = ("failed to connect", "errors resolving", "dns resolution failed")
 _BY_STATUS = {
     grpc.StatusCode.INVALID_ARGUMENT: "invalid_argument",
     grpc.StatusCode.UNAUTHENTICATED: "unauthenticated",
@@ -55,7 +57,7 @@ def from_item(error: common_pb2.Error) -> SluiceError:
 def _of_connection(status: grpc.StatusCode, text: str) -> SluiceError:
     if status == grpc.StatusCode.UNAVAILABLE:
         # gRPC tells only by its text whether a connection was ever made.
-        never = text.lower().startswith("failed to connect") and "reset" not in text.lower()
+        never = text.lower().startswith(NEVER_CONNECTED) and "reset" not in text.lower()
         return error_of("unreachable" if never else "connection_lost", text)
     code = _BY_STATUS.get(status)
     return error_of(code or "connection_lost", f"{text or 'the call has ended'} ({status.name})")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from ._blocking.client import Client
 from ._blocking.worker import Worker
 from ._values import Duration, Json
 from .messages import Result, SendOptions, Sent
-from .work import Dead, Job, Summary
+from .work import Dead, Job, Summary, WorkerOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -19,16 +19,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 #: Header that names the task of a message.
 TASK = "sluice-task"
-
-
-class WorkerOptions(TypedDict, total=False):
-    """The options of the worker of an app."""
-
-    concurrency: int
-    prefetch: int
-    lease: Duration
-    name: str
-    until_empty: bool
 
 
 class TaskHandle:

@@ -33,8 +33,11 @@ class SluiceError(Exception):
         return type(self), (self.code, self.message, self.details, self.retry_after)
 
 
-class InvalidArgument(SluiceError):
-    """The request is wrong: the same one gets the same answer again."""
+class InvalidArgument(SluiceError, ValueError):
+    """The request is wrong: the same one gets the same answer again.
+
+    With the code ``usage`` it is what a client is made with: its servers, its files, its token.
+    """
 
 
 class TooLarge(InvalidArgument):
@@ -111,14 +114,14 @@ class MessageDead(SluiceError):
 
 _CLASSES: dict[type[SluiceError], str] = {
     InvalidArgument: (
-        "invalid_json invalid_protobuf frame_out_of_order unknown_field duplicate_field wrong_type"
+        "usage invalid_json invalid_protobuf frame_out_of_order unknown_field duplicate_field wrong_type"
         " missing_field conflicting_fields invalid_argument invalid_name invalid_message_id invalid_receipt"
         " query_too_costly incomplete_body tls_required method_not_allowed unsupported_content_encoding"
         " unsupported_transfer_encoding unsupported_media_type"
     ),
     TooLarge: "head_too_large body_too_large payload_too_large headers_too_large batch_too_large",
     Unauthenticated: "unauthenticated",
-    Forbidden: "forbidden forbidden_origin",
+    Forbidden: "forbidden approval_needed forbidden_origin",
     Conflict: (
         "changes_forgotten wrong_state queue_closed token_exists no_cluster node_exists node_refused"
         " not_in_force not_finalized not_transferred admin_needed limit_in_use upload_offset"

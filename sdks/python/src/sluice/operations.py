@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import _encode as encode
+from ._fields import made
 from ._proto import documents_pb2, locks_pb2
 from ._proto import transactions_pb2 as pb
 from ._settle import Settlement
 from ._values import Duration, Payload, millis, to_json
 from ._values import encode as encode_payload
 from .documents import Conditions, PutConditions, Written
-from .messages import Message, SendOptions, To
+from .messages import HasContent, Message, SendOptions, To
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -55,13 +56,14 @@ class OperationMethods(Generic[R]):
         **conditions: Unpack[PutConditions],
     ) -> R:
         """Writes a document."""
-        data, kind = encode_payload(content)
-        put = pb.TransactionPut(
+        data, kind = encode_payload(content, "content")
+        put = made(
+            pb.TransactionPut,
             key=key,
             content=data,
             content_type=content_type or kind or None,
             attributes=attributes,
-            ttl_ms=None if ttl is None else millis(ttl),
+            ttl_ms=None if ttl is None else millis(ttl, "ttl"),
             history=history,
             **conditions,
         )
@@ -69,39 +71,41 @@ class OperationMethods(Generic[R]):
 
     def patch(self, key: str, merge: Any, **conditions: Unpack[Conditions]) -> R:
         """Changes a part of a document by a merge patch."""
-        patch = pb.TransactionPatch(key=key, merge_patch=to_json(merge), **conditions)
+        patch = made(pb.TransactionPatch, key=key, merge_patch=to_json(merge, "merge"), **conditions)
         return self._add(pb.TransactionOperation(patch=patch))
 
     def json_patch(
         self, key: str, operations: Sequence[Mapping[str, Any]], **conditions: Unpack[Conditions]
     ) -> R:
         """Changes a part of a document by a JSON patch."""
-        patch = pb.TransactionPatch(key=key, json_patch=to_json(list(operations)), **conditions)
+        patch = made(
+            pb.TransactionPatch, key=key, json_patch=to_json(list(operations), "operations"), **conditions
+        )
         return self._add(pb.TransactionOperation(patch=patch))
 
     def increment(self, key: str, pointer: str, by: float = 1, **conditions: Unpack[Conditions]) -> R:
         """Adds to a number in a document."""
-        increment = [documents_pb2.DocumentIncrement(pointer=pointer, by=str(by))]
-        patch = pb.TransactionPatch(key=key, increment=increment, **conditions)
+        increment = [made(documents_pb2.DocumentIncrement, pointer=pointer, by=str(by))]
+        patch = made(pb.TransactionPatch, key=key, increment=increment, **conditions)
         return self._add(pb.TransactionOperation(patch=patch))
 
     def delete(self, key: str, **conditions: Unpack[Conditions]) -> R:
         """Deletes a document."""
-        return self._add(pb.TransactionOperation(delete=pb.TransactionDelete(key=key, **conditions)))
+        return self._add(pb.TransactionOperation(delete=made(pb.TransactionDelete, key=key, **conditions)))
 
     def check(self, key: str, **conditions: Unpack[PutConditions]) -> R:
         """A condition on a document that is not written."""
-        return self._add(pb.TransactionOperation(check=pb.TransactionCheck(key=key, **conditions)))
+        return self._add(pb.TransactionOperation(check=made(pb.TransactionCheck, key=key, **conditions)))
 
     def acquire(self, key: str | Sequence[str], *, ttl: Duration = 30, owner: str | None = None) -> R:
         """Acquires locks, if they are free."""
         keys = (key,) if isinstance(key, str) else key
-        acquire = pb.TransactionAcquire(keys=keys, ttl_ms=millis(ttl), owner=owner)
+        acquire = made(pb.TransactionAcquire, keys=keys, ttl_ms=millis(ttl, "ttl"), owner=owner)
         return self._add(pb.TransactionOperation(acquire=acquire))
 
     def release(self, token: str) -> R:
         """Releases a lock."""
-        return self._add(pb.TransactionOperation(release=pb.TransactionRelease(token=token)))
+        return self._add(pb.TransactionOperation(release=made(pb.TransactionRelease, token=token)))
 
 
 class Operations(OperationMethods["Operations"]):
@@ -155,10 +159,10 @@ class Committed:
 
 
 @dataclass(frozen=True)
-class StagedDocument:
+class StagedDocument(HasContent):
     """A document as an open transaction sees it; without a version if that has written it."""
 
-    content: bytes
+    payload: bytes
     content_type: str
     version: int | None
     etag: str | None

@@ -7,7 +7,7 @@ import contextvars
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from ._signal import Signal
 from ._values import Duration
@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from .aio._client import Client
 
 T = TypeVar("T")
+
+
+class WorkerOptions(TypedDict, total=False):
+    """The options of a worker."""
+
+    concurrency: int
+    prefetch: int
+    lease: Duration
+    name: str
+    until_empty: bool
 
 
 class Retry(Exception):

@@ -19,14 +19,16 @@ class Client(Blocking[aio.Client]):
     """A client of one server, or of the nodes of a cluster, for any number of threads.
 
     Calls are repeated as far as that does no harm, on the next server where several are given. What is not
-    given comes from the environment, as for the command line: ``SLUICE_SERVER``, ``SLUICE_NAMESPACE``,
-    ``SLUICE_CA``, ``SLUICE_CERT``, ``SLUICE_CERT_KEY``, ``SLUICE_TOKEN_FILE``, ``SLUICE_TOKEN``.
+    given comes from the environment, as for the command line: ``SLUICE_SERVER``, ``SLUICE_CONTEXT``,
+    ``SLUICE_NAMESPACE``, ``SLUICE_CA``, ``SLUICE_CERT``, ``SLUICE_CERT_KEY``, ``SLUICE_TOKEN_FILE``,
+    ``SLUICE_TOKEN``; else from the context that ``sluice context use`` has chosen.
     """
 
     def __init__(
         self,
         servers: str | Sequence[str] | None = None,
         *,
+        context: str | None = None,
         namespace: str | None = None,
         token: str | None = None,
         token_file: PathLike | None = None,
@@ -39,10 +41,12 @@ class Client(Blocking[aio.Client]):
     ) -> None:
         """``servers``: ``http://HOST:PORT`` or ``https://...``, several separated by commas or in a list.
 
-        ``ca``, ``cert``, ``key``: PEM files. Times are in seconds.
+        ``context``: in their place, the name of a context of the command line. ``ca``, ``cert``, ``key``:
+        PEM files. Times are in seconds.
         """
         config = make_config(
             servers,
+            context=context,
             namespace=namespace,
             token=token,
             token_file=token_file,

@@ -62,6 +62,13 @@ class Transaction(OperationMethods[None]):
         self._portal, self._ttl = portal, ttl
         self._open: aio.Transaction | None = None
 
+    @classmethod
+    def of(cls, portal: Portal, opened: aio.Transaction) -> Transaction:
+        """One that another opens and ends."""
+        made = cls(portal, 0)
+        made._open = opened
+        return made
+
     @property
     def committed(self) -> Committed | None:
         """What the commit has done."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import aio
 from .._values import Duration
-from ..work import Summary
+from ..work import Job, Summary, WorkerOptions
 from .client import Client
+from .contexts import Transaction
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Worker:
@@ -33,19 +38,54 @@ class Worker:
         until_empty: bool = False,
     ) -> None:
         """The options are those of :class:`sluice.aio.Worker`."""
-        self._portal = client.portal
+        self._begin(
+            client,
+            lambda client: aio.Worker(
+                client,
+                queues,
+                handler,
+                concurrency=concurrency,
+                prefetch=prefetch,
+                lease=lease,
+                name=name,
+                until_empty=until_empty,
+            ),
+        )
+
+    @classmethod
+    def transactional(
+        cls,
+        client: Client,
+        queues: str | Sequence[str],
+        handler: Callable[[Job, Any], Any],
+        *,
+        transaction_ttl: Duration = 300,
+        **options: Unpack[WorkerOptions],
+    ) -> Worker:
+        """A worker whose handlers get a transaction as well: see :meth:`sluice.aio.Worker.transactional`.
+
+        The transaction is a :class:`sluice.Transaction`, or for an asynchronous handler that of
+        :mod:`sluice.aio`.
+        """
+        portal = client.portal
+
+        async def in_thread(job: Job, transaction: aio.Transaction) -> Any:
+            return await job.in_thread(lambda: handler(job, Transaction.of(portal, transaction)))
+
+        inner = handler if inspect.iscoroutinefunction(handler) else in_thread
+        worker = cls.__new__(cls)
+        worker._begin(
+            client,
+            lambda client: aio.Worker.transactional(
+                client, queues, inner, transaction_ttl=transaction_ttl, **options
+            ),
+        )
+        return worker
+
+    def _begin(self, client: Client, make: Callable[[aio.Client], aio.Worker]) -> None:
+        self._portal, self._make = client.portal, make
         self._worker: aio.Worker | None = None
         self._stopped_early = False
-        self._make: Callable[[aio.Client], aio.Worker] = lambda client: aio.Worker(
-            client,
-            queues,
-            handler,
-            concurrency=concurrency,
-            prefetch=prefetch,
-            lease=lease,
-            name=name,
-            until_empty=until_empty,
-        )
 
     def run(self) -> Summary:
         """Runs until it is told to stop, and tells what it has done.

@@ -21,7 +21,7 @@ class ListBulksResponse(_message.Message):
     def __init__(self, bulks: _Optional[_Iterable[_Union[Bulk, _Mapping]]] = ...) -> None: ...
 
 class StartBulkRequest(_message.Message):
-    __slots__ = ("namespace", "action", "filter", "dry_run", "by", "why", "to", "priority", "delay_ms", "deliver_at_ms", "max_attempts", "tags", "cost")
+    __slots__ = ("namespace", "action", "filter", "dry_run", "by", "why", "to", "priority", "delay_ms", "deliver_at_ms", "max_attempts", "tags", "cost", "per_second")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
@@ -35,6 +35,7 @@ class StartBulkRequest(_message.Message):
     MAX_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     TAGS_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
+    PER_SECOND_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     action: str
     filter: BulkFilter
@@ -48,27 +49,16 @@ class StartBulkRequest(_message.Message):
     max_attempts: int
     tags: _messages_pb2.TagList
     cost: int
-    def __init__(self, namespace: _Optional[str] = ..., action: _Optional[str] = ..., filter: _Optional[_Union[BulkFilter, _Mapping]] = ..., dry_run: bool = ..., by: _Optional[str] = ..., why: _Optional[str] = ..., to: _Optional[str] = ..., priority: _Optional[int] = ..., delay_ms: _Optional[int] = ..., deliver_at_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., tags: _Optional[_Union[_messages_pb2.TagList, _Mapping]] = ..., cost: _Optional[int] = ...) -> None: ...
+    per_second: int
+    def __init__(self, namespace: _Optional[str] = ..., action: _Optional[str] = ..., filter: _Optional[_Union[BulkFilter, _Mapping]] = ..., dry_run: bool = ..., by: _Optional[str] = ..., why: _Optional[str] = ..., to: _Optional[str] = ..., priority: _Optional[int] = ..., delay_ms: _Optional[int] = ..., deliver_at_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., tags: _Optional[_Union[_messages_pb2.TagList, _Mapping]] = ..., cost: _Optional[int] = ..., per_second: _Optional[int] = ...) -> None: ...
 
 class BulkFilter(_message.Message):
-    __slots__ = ("queue", "state", "tag", "header", "sent_before_ms", "sent_after_ms", "attempts_min", "error_contains")
+    __slots__ = ("queue", "where")
     QUEUE_FIELD_NUMBER: _ClassVar[int]
-    STATE_FIELD_NUMBER: _ClassVar[int]
-    TAG_FIELD_NUMBER: _ClassVar[int]
-    HEADER_FIELD_NUMBER: _ClassVar[int]
-    SENT_BEFORE_MS_FIELD_NUMBER: _ClassVar[int]
-    SENT_AFTER_MS_FIELD_NUMBER: _ClassVar[int]
-    ATTEMPTS_MIN_FIELD_NUMBER: _ClassVar[int]
-    ERROR_CONTAINS_FIELD_NUMBER: _ClassVar[int]
+    WHERE_FIELD_NUMBER: _ClassVar[int]
     queue: str
-    state: str
-    tag: str
-    header: _common_pb2.Header
-    sent_before_ms: int
-    sent_after_ms: int
-    attempts_min: int
-    error_contains: str
-    def __init__(self, queue: _Optional[str] = ..., state: _Optional[str] = ..., tag: _Optional[str] = ..., header: _Optional[_Union[_common_pb2.Header, _Mapping]] = ..., sent_before_ms: _Optional[int] = ..., sent_after_ms: _Optional[int] = ..., attempts_min: _Optional[int] = ..., error_contains: _Optional[str] = ...) -> None: ...
+    where: str
+    def __init__(self, queue: _Optional[str] = ..., where: _Optional[str] = ...) -> None: ...
 
 class StartBulkResponse(_message.Message):
     __slots__ = ("bulk",)
@@ -85,7 +75,7 @@ class BulkRequest(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., bulk: _Optional[str] = ...) -> None: ...
 
 class Bulk(_message.Message):
-    __slots__ = ("bulk", "state", "action", "to", "filter", "dry_run", "by", "why", "total", "scanned", "matched", "changed", "skipped", "started_at_ms", "ended_at_ms", "error")
+    __slots__ = ("bulk", "state", "action", "to", "filter", "dry_run", "by", "why", "total", "scanned", "matched", "changed", "skipped", "started_at_ms", "ended_at_ms", "error", "per_second")
     BULK_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
@@ -102,6 +92,7 @@ class Bulk(_message.Message):
     STARTED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     ENDED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    PER_SECOND_FIELD_NUMBER: _ClassVar[int]
     bulk: str
     state: str
     action: str
@@ -118,4 +109,5 @@ class Bulk(_message.Message):
     started_at_ms: int
     ended_at_ms: int
     error: _common_pb2.Error
-    def __init__(self, bulk: _Optional[str] = ..., state: _Optional[str] = ..., action: _Optional[str] = ..., to: _Optional[str] = ..., filter: _Optional[_Union[BulkFilter, _Mapping]] = ..., dry_run: bool = ..., by: _Optional[str] = ..., why: _Optional[str] = ..., total: _Optional[int] = ..., scanned: _Optional[int] = ..., matched: _Optional[int] = ..., changed: _Optional[int] = ..., skipped: _Optional[int] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ...) -> None: ...
+    per_second: int
+    def __init__(self, bulk: _Optional[str] = ..., state: _Optional[str] = ..., action: _Optional[str] = ..., to: _Optional[str] = ..., filter: _Optional[_Union[BulkFilter, _Mapping]] = ..., dry_run: bool = ..., by: _Optional[str] = ..., why: _Optional[str] = ..., total: _Optional[int] = ..., scanned: _Optional[int] = ..., matched: _Optional[int] = ..., changed: _Optional[int] = ..., skipped: _Optional[int] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., per_second: _Optional[int] = ...) -> None: ...

@@ -125,6 +125,36 @@ class ListMessagesResponse(_message.Message):
     next: str
     def __init__(self, messages: _Optional[_Iterable[_Union[StoredMessage, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...
 
+class SearchMessagesRequest(_message.Message):
+    __slots__ = ("namespace", "queue", "where", "cursor", "limit", "payload")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    WHERE_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    queue: str
+    where: str
+    cursor: str
+    limit: int
+    payload: bool
+    def __init__(self, namespace: _Optional[str] = ..., queue: _Optional[str] = ..., where: _Optional[str] = ..., cursor: _Optional[str] = ..., limit: _Optional[int] = ..., payload: bool = ...) -> None: ...
+
+class SearchMessagesResponse(_message.Message):
+    __slots__ = ("messages", "scanned", "total", "next", "index")
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    SCANNED_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    messages: _containers.RepeatedCompositeFieldContainer[StoredMessage]
+    scanned: int
+    total: int
+    next: str
+    index: str
+    def __init__(self, messages: _Optional[_Iterable[_Union[StoredMessage, _Mapping]]] = ..., scanned: _Optional[int] = ..., total: _Optional[int] = ..., next: _Optional[str] = ..., index: _Optional[str] = ...) -> None: ...
+
 class PeekRequest(_message.Message):
     __slots__ = ("namespace", "queue", "limit", "stale")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]

@@ -49,7 +49,7 @@ class ListQueuesResponse(_message.Message):
     def __init__(self, queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...
 
 class SetQueueRequest(_message.Message):
-    __slots__ = ("namespace", "queue", "lease_ms", "max_attempts", "max_deliveries", "backoff", "paused", "closed", "ordering_retry", "on_expire", "max_messages", "max_bytes", "retain_done_ms", "retain_done_count", "limit", "dead_letter_queue", "fair_weights", "overflow", "max_age_ms", "placement", "description")
+    __slots__ = ("namespace", "queue", "lease_ms", "max_attempts", "max_deliveries", "backoff", "paused", "closed", "ordering_retry", "on_expire", "max_messages", "max_bytes", "retain_done_ms", "retain_done_count", "limit", "dead_letter_queue", "fair_weights", "overflow", "max_age_ms", "placement", "description", "push_url", "push_secrets", "push_timeout_ms", "push_concurrency", "push_rate", "push_headers", "push_paused", "search_index")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     QUEUE_FIELD_NUMBER: _ClassVar[int]
     LEASE_MS_FIELD_NUMBER: _ClassVar[int]
@@ -71,6 +71,14 @@ class SetQueueRequest(_message.Message):
     MAX_AGE_MS_FIELD_NUMBER: _ClassVar[int]
     PLACEMENT_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    PUSH_URL_FIELD_NUMBER: _ClassVar[int]
+    PUSH_SECRETS_FIELD_NUMBER: _ClassVar[int]
+    PUSH_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    PUSH_CONCURRENCY_FIELD_NUMBER: _ClassVar[int]
+    PUSH_RATE_FIELD_NUMBER: _ClassVar[int]
+    PUSH_HEADERS_FIELD_NUMBER: _ClassVar[int]
+    PUSH_PAUSED_FIELD_NUMBER: _ClassVar[int]
+    SEARCH_INDEX_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     queue: str
     lease_ms: int
@@ -92,10 +100,18 @@ class SetQueueRequest(_message.Message):
     max_age_ms: int
     placement: str
     description: str
-    def __init__(self, namespace: _Optional[str] = ..., queue: _Optional[str] = ..., lease_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., max_deliveries: _Optional[int] = ..., backoff: _Optional[_Union[_common_pb2.Backoff, _Mapping]] = ..., paused: bool = ..., closed: bool = ..., ordering_retry: _Optional[str] = ..., on_expire: _Optional[str] = ..., max_messages: _Optional[int] = ..., max_bytes: _Optional[int] = ..., retain_done_ms: _Optional[int] = ..., retain_done_count: _Optional[int] = ..., limit: _Optional[str] = ..., dead_letter_queue: _Optional[str] = ..., fair_weights: _Optional[_Union[WeightMap, _Mapping]] = ..., overflow: _Optional[str] = ..., max_age_ms: _Optional[int] = ..., placement: _Optional[str] = ..., description: _Optional[str] = ...) -> None: ...
+    push_url: str
+    push_secrets: PushSecretList
+    push_timeout_ms: int
+    push_concurrency: int
+    push_rate: int
+    push_headers: PushHeaderMap
+    push_paused: bool
+    search_index: str
+    def __init__(self, namespace: _Optional[str] = ..., queue: _Optional[str] = ..., lease_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., max_deliveries: _Optional[int] = ..., backoff: _Optional[_Union[_common_pb2.Backoff, _Mapping]] = ..., paused: bool = ..., closed: bool = ..., ordering_retry: _Optional[str] = ..., on_expire: _Optional[str] = ..., max_messages: _Optional[int] = ..., max_bytes: _Optional[int] = ..., retain_done_ms: _Optional[int] = ..., retain_done_count: _Optional[int] = ..., limit: _Optional[str] = ..., dead_letter_queue: _Optional[str] = ..., fair_weights: _Optional[_Union[WeightMap, _Mapping]] = ..., overflow: _Optional[str] = ..., max_age_ms: _Optional[int] = ..., placement: _Optional[str] = ..., description: _Optional[str] = ..., push_url: _Optional[str] = ..., push_secrets: _Optional[_Union[PushSecretList, _Mapping]] = ..., push_timeout_ms: _Optional[int] = ..., push_concurrency: _Optional[int] = ..., push_rate: _Optional[int] = ..., push_headers: _Optional[_Union[PushHeaderMap, _Mapping]] = ..., push_paused: bool = ..., search_index: _Optional[str] = ...) -> None: ...
 
 class QueueSettings(_message.Message):
-    __slots__ = ("lease_ms", "max_attempts", "max_deliveries", "backoff", "paused", "closed", "ordering_retry", "on_expire", "max_messages", "max_bytes", "retain_done_ms", "retain_done_count", "limit", "dead_letter_queue", "fair_weights", "overflow", "max_age_ms", "placement", "description")
+    __slots__ = ("lease_ms", "max_attempts", "max_deliveries", "backoff", "paused", "closed", "ordering_retry", "on_expire", "max_messages", "max_bytes", "retain_done_ms", "retain_done_count", "limit", "dead_letter_queue", "fair_weights", "overflow", "max_age_ms", "placement", "description", "push_url", "push_secrets", "push_timeout_ms", "push_concurrency", "push_rate", "push_headers", "push_paused", "search_index")
     LEASE_MS_FIELD_NUMBER: _ClassVar[int]
     MAX_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     MAX_DELIVERIES_FIELD_NUMBER: _ClassVar[int]
@@ -115,6 +131,14 @@ class QueueSettings(_message.Message):
     MAX_AGE_MS_FIELD_NUMBER: _ClassVar[int]
     PLACEMENT_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    PUSH_URL_FIELD_NUMBER: _ClassVar[int]
+    PUSH_SECRETS_FIELD_NUMBER: _ClassVar[int]
+    PUSH_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    PUSH_CONCURRENCY_FIELD_NUMBER: _ClassVar[int]
+    PUSH_RATE_FIELD_NUMBER: _ClassVar[int]
+    PUSH_HEADERS_FIELD_NUMBER: _ClassVar[int]
+    PUSH_PAUSED_FIELD_NUMBER: _ClassVar[int]
+    SEARCH_INDEX_FIELD_NUMBER: _ClassVar[int]
     lease_ms: int
     max_attempts: int
     max_deliveries: int
@@ -134,7 +158,34 @@ class QueueSettings(_message.Message):
     max_age_ms: int
     placement: str
     description: str
-    def __init__(self, lease_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., max_deliveries: _Optional[int] = ..., backoff: _Optional[_Union[_common_pb2.Backoff, _Mapping]] = ..., paused: bool = ..., closed: bool = ..., ordering_retry: _Optional[str] = ..., on_expire: _Optional[str] = ..., max_messages: _Optional[int] = ..., max_bytes: _Optional[int] = ..., retain_done_ms: _Optional[int] = ..., retain_done_count: _Optional[int] = ..., limit: _Optional[str] = ..., dead_letter_queue: _Optional[str] = ..., fair_weights: _Optional[_Union[WeightMap, _Mapping]] = ..., overflow: _Optional[str] = ..., max_age_ms: _Optional[int] = ..., placement: _Optional[str] = ..., description: _Optional[str] = ...) -> None: ...
+    push_url: str
+    push_secrets: PushSecretList
+    push_timeout_ms: int
+    push_concurrency: int
+    push_rate: int
+    push_headers: PushHeaderMap
+    push_paused: bool
+    search_index: str
+    def __init__(self, lease_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., max_deliveries: _Optional[int] = ..., backoff: _Optional[_Union[_common_pb2.Backoff, _Mapping]] = ..., paused: bool = ..., closed: bool = ..., ordering_retry: _Optional[str] = ..., on_expire: _Optional[str] = ..., max_messages: _Optional[int] = ..., max_bytes: _Optional[int] = ..., retain_done_ms: _Optional[int] = ..., retain_done_count: _Optional[int] = ..., limit: _Optional[str] = ..., dead_letter_queue: _Optional[str] = ..., fair_weights: _Optional[_Union[WeightMap, _Mapping]] = ..., overflow: _Optional[str] = ..., max_age_ms: _Optional[int] = ..., placement: _Optional[str] = ..., description: _Optional[str] = ..., push_url: _Optional[str] = ..., push_secrets: _Optional[_Union[PushSecretList, _Mapping]] = ..., push_timeout_ms: _Optional[int] = ..., push_concurrency: _Optional[int] = ..., push_rate: _Optional[int] = ..., push_headers: _Optional[_Union[PushHeaderMap, _Mapping]] = ..., push_paused: bool = ..., search_index: _Optional[str] = ...) -> None: ...
+
+class PushSecretList(_message.Message):
+    __slots__ = ("values",)
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    values: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, values: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class PushHeaderMap(_message.Message):
+    __slots__ = ("values",)
+    class ValuesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    values: _containers.ScalarMap[str, str]
+    def __init__(self, values: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class WeightMap(_message.Message):
     __slots__ = ("values",)
@@ -255,6 +306,44 @@ class PurgeResponse(_message.Message):
     purged: int
     def __init__(self, purged: _Optional[int] = ...) -> None: ...
 
+class ListPushesRequest(_message.Message):
+    __slots__ = ("namespace", "queue", "limit")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    queue: str
+    limit: int
+    def __init__(self, namespace: _Optional[str] = ..., queue: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class ListPushesResponse(_message.Message):
+    __slots__ = ("pushes",)
+    PUSHES_FIELD_NUMBER: _ClassVar[int]
+    pushes: _containers.RepeatedCompositeFieldContainer[Push]
+    def __init__(self, pushes: _Optional[_Iterable[_Union[Push, _Mapping]]] = ...) -> None: ...
+
+class Push(_message.Message):
+    __slots__ = ("id", "attempt", "at_ms", "took_ms", "outcome", "status", "error", "delay_ms", "unsettled")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    TOOK_MS_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    DELAY_MS_FIELD_NUMBER: _ClassVar[int]
+    UNSETTLED_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    attempt: int
+    at_ms: int
+    took_ms: int
+    outcome: str
+    status: int
+    error: str
+    delay_ms: int
+    unsettled: str
+    def __init__(self, id: _Optional[str] = ..., attempt: _Optional[int] = ..., at_ms: _Optional[int] = ..., took_ms: _Optional[int] = ..., outcome: _Optional[str] = ..., status: _Optional[int] = ..., error: _Optional[str] = ..., delay_ms: _Optional[int] = ..., unsettled: _Optional[str] = ...) -> None: ...
+
 class ListDeadRequest(_message.Message):
     __slots__ = ("namespace", "queue", "cursor", "limit", "payload", "stale")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
@@ -302,12 +391,14 @@ class CountDeadErrorsResponse(_message.Message):
     def __init__(self, errors: _Optional[_Iterable[_Union[DeadError, _Mapping]]] = ..., without_text: _Optional[int] = ..., with_other_texts: _Optional[int] = ..., scanned: _Optional[int] = ..., next: _Optional[str] = ..., with_damaged_text: _Optional[int] = ...) -> None: ...
 
 class DeadError(_message.Message):
-    __slots__ = ("error", "messages")
+    __slots__ = ("error", "messages", "fingerprint")
     ERROR_FIELD_NUMBER: _ClassVar[int]
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
     error: str
     messages: int
-    def __init__(self, error: _Optional[str] = ..., messages: _Optional[int] = ...) -> None: ...
+    fingerprint: str
+    def __init__(self, error: _Optional[str] = ..., messages: _Optional[int] = ..., fingerprint: _Optional[str] = ...) -> None: ...
 
 class RedriveRequest(_message.Message):
     __slots__ = ("namespace", "queue", "ids", "all", "per_second")
@@ -386,7 +477,7 @@ class GetDefaultsRequest(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., pattern: _Optional[str] = ..., stale: bool = ...) -> None: ...
 
 class PutDefaultsRequest(_message.Message):
-    __slots__ = ("namespace", "pattern", "lease_ms", "max_attempts", "max_deliveries", "backoff", "paused", "closed", "ordering_retry", "on_expire", "max_messages", "max_bytes", "retain_done_ms", "retain_done_count", "limit", "dead_letter_queue", "fair_weights", "overflow", "max_age_ms", "placement", "description")
+    __slots__ = ("namespace", "pattern", "lease_ms", "max_attempts", "max_deliveries", "backoff", "paused", "closed", "ordering_retry", "on_expire", "max_messages", "max_bytes", "retain_done_ms", "retain_done_count", "limit", "dead_letter_queue", "fair_weights", "overflow", "max_age_ms", "placement", "description", "push_url", "push_secrets", "push_timeout_ms", "push_concurrency", "push_rate", "push_headers", "push_paused", "search_index")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     PATTERN_FIELD_NUMBER: _ClassVar[int]
     LEASE_MS_FIELD_NUMBER: _ClassVar[int]
@@ -408,6 +499,14 @@ class PutDefaultsRequest(_message.Message):
     MAX_AGE_MS_FIELD_NUMBER: _ClassVar[int]
     PLACEMENT_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    PUSH_URL_FIELD_NUMBER: _ClassVar[int]
+    PUSH_SECRETS_FIELD_NUMBER: _ClassVar[int]
+    PUSH_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    PUSH_CONCURRENCY_FIELD_NUMBER: _ClassVar[int]
+    PUSH_RATE_FIELD_NUMBER: _ClassVar[int]
+    PUSH_HEADERS_FIELD_NUMBER: _ClassVar[int]
+    PUSH_PAUSED_FIELD_NUMBER: _ClassVar[int]
+    SEARCH_INDEX_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     pattern: str
     lease_ms: int
@@ -429,7 +528,15 @@ class PutDefaultsRequest(_message.Message):
     max_age_ms: int
     placement: str
     description: str
-    def __init__(self, namespace: _Optional[str] = ..., pattern: _Optional[str] = ..., lease_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., max_deliveries: _Optional[int] = ..., backoff: _Optional[_Union[_common_pb2.Backoff, _Mapping]] = ..., paused: bool = ..., closed: bool = ..., ordering_retry: _Optional[str] = ..., on_expire: _Optional[str] = ..., max_messages: _Optional[int] = ..., max_bytes: _Optional[int] = ..., retain_done_ms: _Optional[int] = ..., retain_done_count: _Optional[int] = ..., limit: _Optional[str] = ..., dead_letter_queue: _Optional[str] = ..., fair_weights: _Optional[_Union[WeightMap, _Mapping]] = ..., overflow: _Optional[str] = ..., max_age_ms: _Optional[int] = ..., placement: _Optional[str] = ..., description: _Optional[str] = ...) -> None: ...
+    push_url: str
+    push_secrets: PushSecretList
+    push_timeout_ms: int
+    push_concurrency: int
+    push_rate: int
+    push_headers: PushHeaderMap
+    push_paused: bool
+    search_index: str
+    def __init__(self, namespace: _Optional[str] = ..., pattern: _Optional[str] = ..., lease_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., max_deliveries: _Optional[int] = ..., backoff: _Optional[_Union[_common_pb2.Backoff, _Mapping]] = ..., paused: bool = ..., closed: bool = ..., ordering_retry: _Optional[str] = ..., on_expire: _Optional[str] = ..., max_messages: _Optional[int] = ..., max_bytes: _Optional[int] = ..., retain_done_ms: _Optional[int] = ..., retain_done_count: _Optional[int] = ..., limit: _Optional[str] = ..., dead_letter_queue: _Optional[str] = ..., fair_weights: _Optional[_Union[WeightMap, _Mapping]] = ..., overflow: _Optional[str] = ..., max_age_ms: _Optional[int] = ..., placement: _Optional[str] = ..., description: _Optional[str] = ..., push_url: _Optional[str] = ..., push_secrets: _Optional[_Union[PushSecretList, _Mapping]] = ..., push_timeout_ms: _Optional[int] = ..., push_concurrency: _Optional[int] = ..., push_rate: _Optional[int] = ..., push_headers: _Optional[_Union[PushHeaderMap, _Mapping]] = ..., push_paused: bool = ..., search_index: _Optional[str] = ...) -> None: ...
 
 class QueueDefaults(_message.Message):
     __slots__ = ("pattern", "settings")

@@ -50,6 +50,7 @@ MESSAGES_RECEIVE = Method("/sluice.v1.Messages/Receive", messages_pb2.ReceiveReq
 MESSAGES_SETTLE = Method("/sluice.v1.Messages/Settle", messages_pb2.SettleRequest, messages_pb2.ResultsResponse)
 MESSAGES_EXTEND = Method("/sluice.v1.Messages/Extend", messages_pb2.ExtendRequest, messages_pb2.ResultsResponse)
 MESSAGES_LIST = Method("/sluice.v1.Messages/List", messages_pb2.ListMessagesRequest, messages_pb2.ListMessagesResponse)
+MESSAGES_SEARCH = Method("/sluice.v1.Messages/Search", messages_pb2.SearchMessagesRequest, messages_pb2.SearchMessagesResponse)
 MESSAGES_PEEK = Method("/sluice.v1.Messages/Peek", messages_pb2.PeekRequest, messages_pb2.PeekResponse)
 MESSAGES_GET = Method("/sluice.v1.Messages/Get", messages_pb2.GetMessageRequest, messages_pb2.StoredMessage)
 MESSAGES_AWAIT_RESULT = Method("/sluice.v1.Messages/AwaitResult", messages_pb2.AwaitResultRequest, messages_pb2.AwaitResultResponse)
@@ -98,6 +99,7 @@ QUEUES_RESUME = Method("/sluice.v1.Queues/Resume", queues_pb2.QueueRequest, queu
 QUEUES_CLOSE = Method("/sluice.v1.Queues/Close", queues_pb2.QueueRequest, queues_pb2.Queue)
 QUEUES_OPEN = Method("/sluice.v1.Queues/Open", queues_pb2.QueueRequest, queues_pb2.Queue)
 QUEUES_PURGE = Method("/sluice.v1.Queues/Purge", queues_pb2.QueueRequest, queues_pb2.PurgeResponse)
+QUEUES_LIST_PUSHES = Method("/sluice.v1.Queues/ListPushes", queues_pb2.ListPushesRequest, queues_pb2.ListPushesResponse)
 QUEUES_LIST_DEAD = Method("/sluice.v1.Queues/ListDead", queues_pb2.ListDeadRequest, messages_pb2.ListMessagesResponse)
 QUEUES_COUNT_DEAD_ERRORS = Method("/sluice.v1.Queues/CountDeadErrors", queues_pb2.CountDeadErrorsRequest, queues_pb2.CountDeadErrorsResponse)
 QUEUES_REDRIVE = Method("/sluice.v1.Queues/Redrive", queues_pb2.RedriveRequest, queues_pb2.RedriveResponse)
@@ -264,6 +266,11 @@ class Messages(Service):
         self, request: messages_pb2.ListMessagesRequest, *, timeout: float | None = None, safe: bool = False
     ) -> messages_pb2.ListMessagesResponse:
         return await self._rpc.unary(MESSAGES_LIST, request, timeout=timeout, safe=safe)
+
+    async def Search(
+        self, request: messages_pb2.SearchMessagesRequest, *, timeout: float | None = None, safe: bool = False
+    ) -> messages_pb2.SearchMessagesResponse:
+        return await self._rpc.unary(MESSAGES_SEARCH, request, timeout=timeout, safe=safe)
 
     async def Peek(
         self, request: messages_pb2.PeekRequest, *, timeout: float | None = None, safe: bool = False
@@ -512,6 +519,11 @@ class Queues(Service):
         self, request: queues_pb2.QueueRequest, *, timeout: float | None = None, safe: bool = False
     ) -> queues_pb2.PurgeResponse:
         return await self._rpc.unary(QUEUES_PURGE, request, timeout=timeout, safe=safe)
+
+    async def ListPushes(
+        self, request: queues_pb2.ListPushesRequest, *, timeout: float | None = None, safe: bool = False
+    ) -> queues_pb2.ListPushesResponse:
+        return await self._rpc.unary(QUEUES_LIST_PUSHES, request, timeout=timeout, safe=safe)
 
     async def ListDead(
         self, request: queues_pb2.ListDeadRequest, *, timeout: float | None = None, safe: bool = False

@@ -6,7 +6,7 @@ import asyncio
 import random
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Coroutine
 from typing import Any
 
 import grpc
@@ -17,6 +17,8 @@ from .._rpc import A, Method, Q
 from .._status import from_rpc
 from ..errors import SluiceError
 
+#: Longest time in seconds for what is done after a caller has gone.
+AFTERWARDS_MAX = 5.0
 FIRST_DELAY, DELAY_MAX = 0.025, 5.0
 #: Nodes agree on a leader within about a second: a longer delay would add to that.
 LEADER_DELAY_MAX = 0.1
@@ -57,6 +59,7 @@ class Core:
         self.config = config
         self._channels: dict[int, grpc.aio.Channel] = {}
         self._current = 0
+        self._afterwards: set[asyncio.Task[None]] = set()
 
     @property
     def metadata(self) -> list[tuple[str, str]]:
@@ -142,16 +145,26 @@ class Core:
             stream.cancel()
 
     async def upload(self, method: Method[Q, A], requests: AsyncIterable[Q]) -> A:
-        """A stream of requests, one answer; not repeated."""
-        call: Any = self.channel(self._current).stream_unary(
+        """A stream of requests, one answer; not repeated. What the requests raise is raised."""
+        server = self._current
+        call: Any = self.channel(server).stream_unary(
             method.path,
             request_serializer=method.request.SerializeToString,
             response_deserializer=method.answer.FromString,
         )
+        failures: list[Exception] = []
         try:
-            answer: A = await call(self._each_into_namespace(requests), metadata=self.metadata)
-        except grpc.aio.AioRpcError as rpc:
-            raise from_rpc(rpc) from None
+            sent = _noting(self._each_into_namespace(requests), failures)
+            answer: A = await call(sent, metadata=self.metadata)
+        except (grpc.aio.AioRpcError, asyncio.CancelledError) as ended:
+            # gRPC cancels a call whose requests fail, and does not say why.
+            if failures:
+                raise failures[0] from None
+            if not isinstance(ended, grpc.aio.AioRpcError):
+                raise
+            error = from_rpc(ended)
+            self.pass_on(server, error)
+            raise error from None
         return answer
 
     def duplex(self, server: int, method: Method[Q, A]) -> Any:
@@ -163,8 +176,16 @@ class Core:
         )
         return call(metadata=self.metadata)
 
+    def do_afterwards(self, work: Coroutine[Any, Any, None]) -> None:
+        """Does what a caller leaves behind who has gone; before the connections are closed, for a while."""
+        task = asyncio.create_task(work)
+        self._afterwards.add(task)
+        task.add_done_callback(self._afterwards.discard)
+
     async def close(self) -> None:
         """Closes all connections."""
+        if self._afterwards:
+            await asyncio.wait(self._afterwards, timeout=AFTERWARDS_MAX)
         channels, self._channels = list(self._channels.values()), {}
         for channel in channels:
             await channel.close(None)
@@ -180,6 +201,16 @@ class Core:
                 self._into_namespace(request)
             first = False
             yield request
+
+
+async def _noting(requests: AsyncIterable[Q], failures: list[Exception]) -> AsyncIterator[Q]:
+    """The requests; notes what they raise."""
+    try:
+        async for request in requests:
+            yield request
+    except Exception as error:
+        failures.append(error)
+        raise
 
 
 class Tries:
@@ -202,7 +233,7 @@ class Tries:
             return None
         patience = self._config.retry_for
         if error.code == "unreachable" and not self._others:
-            patience = self._config.connect_retry_for
+            patience = min(patience, self._config.connect_retry_for)
         if to_another and self._passed_on < self._others:
             self._passed_on += 1
             in_time = self._delays == 0 or time.monotonic() - self._began <= patience

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
+from .._fields import made
 from .._proto import documents_pb2 as pb
 from .._proto import services
 from .._values import Duration, Payload, encode, millis, to_json
@@ -44,13 +45,14 @@ class Documents:
 
         ``ttl``: it is gone after this time. ``history``: number of former versions that are kept.
         """
-        data, kind = encode(content)
-        request = pb.PutDocumentRequest(
+        data, kind = encode(content, "content")
+        request = made(
+            pb.PutDocumentRequest,
             key=key,
             content=data,
             content_type=content_type or kind or None,
             attributes=attributes,
-            ttl_ms=None if ttl is None else millis(ttl),
+            ttl_ms=None if ttl is None else millis(ttl, "ttl"),
             history=history,
             request_id=random_key(),
             **conditions,
@@ -59,7 +61,7 @@ class Documents:
 
     async def get(self, key: str, *, version: int | None = None, stale: bool = False) -> Document:
         """A document, or a former version of it. :class:`NotFound`: there is none."""
-        request = pb.GetDocumentRequest(key=key, version=version, stale=stale)
+        request = made(pb.GetDocumentRequest, key=key, version=version, stale=stale)
         return Document.of(await self._core.unary(services.DOCUMENTS_GET, request, safe=True))
 
     async def find(self, key: str) -> Document | None:
@@ -73,30 +75,32 @@ class Documents:
 
     async def patch(self, key: str, merge: Any, **conditions: Unpack[Conditions]) -> Written:
         """Changes a part of JSON: members replace those that are there, None removes them (RFC 7396)."""
-        return await self._patch(pb.PatchDocumentRequest(key=key, merge_patch=to_json(merge), **conditions))
+        return await self._patch(
+            made(pb.PatchDocumentRequest, key=key, merge_patch=to_json(merge, "merge"), **conditions)
+        )
 
     async def json_patch(
         self, key: str, operations: Sequence[Mapping[str, Any]], **conditions: Unpack[Conditions]
     ) -> Written:
         """Changes JSON by the operations of a JSON patch (RFC 6902), all or none."""
-        patch = to_json(list(operations))
-        return await self._patch(pb.PatchDocumentRequest(key=key, json_patch=patch, **conditions))
+        patch = to_json(list(operations), "operations")
+        return await self._patch(made(pb.PatchDocumentRequest, key=key, json_patch=patch, **conditions))
 
     async def increment(
         self, key: str, pointer: str, by: float = 1, **conditions: Unpack[Conditions]
     ) -> Written:
         """Adds to a number in JSON; one that is missing in its object counts as 0."""
-        increment = [pb.DocumentIncrement(pointer=pointer, by=str(by))]
-        return await self._patch(pb.PatchDocumentRequest(key=key, increment=increment, **conditions))
+        increment = [made(pb.DocumentIncrement, pointer=pointer, by=str(by))]
+        return await self._patch(made(pb.PatchDocumentRequest, key=key, increment=increment, **conditions))
 
     async def delete(self, key: str, **conditions: Unpack[Conditions]) -> None:
         """Deletes a document with its former versions."""
-        request = pb.DeleteDocumentRequest(key=key, **conditions)
+        request = made(pb.DeleteDocumentRequest, key=key, **conditions)
         await self._core.unary(services.DOCUMENTS_DELETE, request)
 
     async def list(self, prefix: str = "", *, page: int = 100) -> AsyncIterator[Document]:
         """All documents whose keys begin with the prefix, by key, without contents."""
-        request = pb.ListDocumentsRequest(prefix=prefix or None, limit=page)
+        request = made(pb.ListDocumentsRequest, prefix=prefix or None, limit=page)
         while True:
             got = await self._core.unary(services.DOCUMENTS_LIST, request, safe=True)
             for one in got.documents:
@@ -118,8 +122,9 @@ class Documents:
 
         ``sort``: JSON pointers, ``-`` before one sorts downwards.
         """
-        request = pb.QueryDocumentsRequest(
-            where=None if where is None else to_json(where),
+        request = made(
+            pb.QueryDocumentsRequest,
+            where=None if where is None else to_json(where, "where"),
             prefix=prefix or None,
             sort=sorting(sort),
             content=content,
@@ -135,7 +140,7 @@ class Documents:
 
     async def history(self, key: str) -> Sequence[Document]:
         """The versions that are kept, without contents, the current one first."""
-        request = pb.DocumentHistoryRequest(key=key)
+        request = made(pb.DocumentHistoryRequest, key=key)
         got = await self._core.unary(services.DOCUMENTS_HISTORY, request, safe=True)
         return [Document.of(one) for one in got.versions]
 
@@ -144,7 +149,7 @@ class Documents:
 
         ``after``: the position of a former change, to go on behind it.
         """
-        request = pb.WatchDocumentsRequest(prefix=prefix or None, after=after)
+        request = made(pb.WatchDocumentsRequest, prefix=prefix or None, after=after)
 
         def is_news(one: pb.WatchDocumentsResponse) -> bool:
             if one.position:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .. import _encode as encode
+from .._fields import made
 from .._proto import common_pb2 as common
 from .._proto import messages_pb2 as pb
 from .._proto import services
@@ -48,14 +49,18 @@ class Receiving:
         Settle each with :meth:`ack`, :meth:`nack`, :meth:`release` or :meth:`reject` before its lease ends,
         or :meth:`extend` it.
         """
-        request = pb.ReceiveRequest(
+        request = made(
+            pb.ReceiveRequest,
             queues=queues_of(queues),
             max=max,
-            wait_ms=millis(wait),
-            lease_ms=None if lease is None else millis(lease),
+            wait_ms=millis(wait, "wait"),
+            lease_ms=None if lease is None else millis(lease, "lease"),
             consumer=consumer,
         )
-        answer = await self._core.unary(services.MESSAGES_RECEIVE, request, timeout=seconds_of(wait))
+        # What a lost answer has taken comes back when its leases end.
+        answer = await self._core.unary(
+            services.MESSAGES_RECEIVE, request, timeout=seconds_of(wait, "wait"), safe=True
+        )
         return [encode.delivered(one) for one in answer.messages]
 
     async def ack(
@@ -85,7 +90,7 @@ class Receiving:
 
     async def settle(self, settlements: Iterable[Settlement]) -> list[SluiceError | None]:
         """Settles many deliveries in one call; the error of each, or None. Repeats are no errors."""
-        request = pb.SettleRequest(items=[one.item for one in settlements])
+        request = made(pb.SettleRequest, items=[one.item for one in settlements])
         answer = await self._core.unary(services.MESSAGES_SETTLE, request, safe=True)
         return [None if isinstance(error, AlreadySettled) else error for error in _errors(answer)]
 
@@ -109,8 +114,10 @@ class Receiving:
         return await self._extend([extension(receipt, lease) for receipt in receipts])
 
     async def _extend(self, items: list[common.Extension]) -> list[SluiceError | None]:
-        request = pb.ExtendRequest(items=items)
-        return _errors(await self._core.unary(services.MESSAGES_EXTEND, request, safe=True))
+        request = made(pb.ExtendRequest, items=items)
+        # A repeat of a report adds its cost once more.
+        safe = not any(item.add_cost for item in items)
+        return _errors(await self._core.unary(services.MESSAGES_EXTEND, request, safe=safe))
 
     async def _settle_one(self, settlement: Settlement) -> None:
         _raise(await self.settle([settlement]))

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from .. import _encode as encode
+from .._fields import made
 from .._proto import messages_pb2 as pb
 from .._proto import services
-from .._values import Duration, Payload, seconds_of
+from .._values import Duration, Payload, millis, seconds_of
 from ..errors import MessageDead, Timeout
 from ..messages import Outgoing, Result, SendOptions, Sent, SentGroup, SentMany, Step, To
 from ._core import Core, random_key
@@ -51,7 +52,7 @@ class Sending:
         idempotency_key: str | None = None,
     ) -> SentMany:
         """Sends up to 10,000 messages, all or none; :class:`Outgoing` gives one options of its own."""
-        request = pb.SendRequest(queue=queue, idempotency_key=idempotency_key or random_key())
+        request = made(pb.SendRequest, queue=queue, idempotency_key=idempotency_key or random_key())
         request.messages.extend(encode.message(encode.outgoing_of(one)) for one in messages)
         if idempotency_key is None:
             # A repeat by the caller has to be the same request, whatever trace it belongs to.
@@ -77,7 +78,8 @@ class Sending:
         self, messages: Sequence[To], callback: To, *, idempotency_key: str | None = None
     ) -> SentGroup:
         """Sends messages to any queues, and a callback that is delivered when all of them have ended."""
-        request = pb.SendGroupRequest(
+        request = made(
+            pb.SendGroupRequest,
             messages=pb.GroupMessageList(values=[encode.group_message(one) for one in messages]),
             callback=encode.group_message(callback),
             idempotency_key=idempotency_key or random_key(),
@@ -90,18 +92,18 @@ class Sending:
 
     async def group_status(self, group: str | SentGroup) -> pb.Group:
         """The progress of a group, until its callback is gone."""
-        request = pb.GetGroupRequest(group=group if isinstance(group, str) else group.id)
+        request = made(pb.GetGroupRequest, group=group if isinstance(group, str) else group.id)
         return await self._core.unary(services.MESSAGES_GET_GROUP, request, safe=True)
 
     async def flow(self, message: str | Sent) -> pb.Flow:
         """The messages that a message waits for, and those that wait for it."""
-        request = pb.GetFlowRequest(id=encode.id_of(message))
+        request = made(pb.GetFlowRequest, id=encode.id_of(message))
         return await self._core.unary(services.MESSAGES_GET_FLOW, request, safe=True)
 
     async def look(self, message: str | Sent, *, wait: Duration = 0) -> Result:
         """What became of a message, after a wait of up to a minute for its end."""
-        seconds = min(seconds_of(wait), WAIT_MAX)
-        request = pb.AwaitResultRequest(id=encode.id_of(message), wait_ms=round(seconds * 1000))
+        seconds = min(seconds_of(wait, "wait"), WAIT_MAX)
+        request = made(pb.AwaitResultRequest, id=encode.id_of(message), wait_ms=millis(seconds, "wait"))
         answer = await self._core.unary(services.MESSAGES_AWAIT_RESULT, request, timeout=seconds, safe=True)
         return encode.result(answer)
 
@@ -112,7 +114,7 @@ class Sending:
         :class:`Timeout`: it has not ended in time.
         """
         loop = asyncio.get_running_loop()
-        until = loop.time() + (float("inf") if timeout is None else seconds_of(timeout))
+        until = loop.time() + (float("inf") if timeout is None else seconds_of(timeout, "timeout"))
         while True:
             found = await self.look(message, wait=max(0.0, min(WAIT_MAX, until - loop.time())))
             if found.state == "done":
@@ -131,6 +133,6 @@ class Sending:
         **options: Unpack[SendOptions],
     ) -> Result:
         """Sends a request, and waits for the result that a worker returns for it."""
-        options.setdefault("result_ttl", seconds_of(timeout) + WAIT_MAX)
+        options.setdefault("result_ttl", seconds_of(timeout, "timeout") + WAIT_MAX)
         sent = await self.send(queue, payload, **options)
         return await self.result(sent, timeout=timeout)

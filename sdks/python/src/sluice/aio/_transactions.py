@@ -7,14 +7,19 @@ from contextlib import suppress
 from types import TracebackType
 
 from .. import _encode as encode
+from .._fields import made
 from .._proto import messages_pb2, services
 from .._proto import transactions_pb2 as pb
+from .._rpc import A, Method, Q
 from .._values import Duration, millis, seconds_of
-from ..errors import SluiceError
+from ..errors import Overloaded, SluiceError, Timeout, Unavailable
 from ..messages import Message
 from ..operations import Committed, OperationMethods, Operations, StagedDocument
 from ._core import Core, random_key
 from ._receiving import queues_of
+
+#: Errors of a server that does nothing at present, or of which nobody knows what it has done.
+AWAY = (Unavailable, Overloaded, Timeout)
 
 
 def _trace(operations: Iterable[pb.TransactionOperation]) -> None:
@@ -31,6 +36,8 @@ class Transaction(OperationMethods[Awaitable[None]]):
         self._id = ""
         #: What the commit has done.
         self.committed: Committed | None = None
+        #: The server was away when it was asked about the transaction.
+        self.was_away = False
 
     def _add(self, operation: pb.TransactionOperation) -> Awaitable[None]:
         return self._stage_one(operation)
@@ -43,7 +50,7 @@ class Transaction(OperationMethods[Awaitable[None]]):
             return None
         document = one.document
         return StagedDocument(
-            content=document.content,
+            payload=document.content,
             content_type=document.content_type,
             version=document.version if document.HasField("version") else None,
             etag=document.etag if document.HasField("etag") else None,
@@ -57,26 +64,31 @@ class Transaction(OperationMethods[Awaitable[None]]):
         self, queues: str | Sequence[str] | dict[str, int], *, max: int = 1, wait: Duration = 0
     ) -> list[Message]:
         """Receives messages, which the commit acks. They go back when the transaction ends otherwise."""
-        request = messages_pb2.ReceiveRequest(
-            queues=queues_of(queues), max=max, wait_ms=millis(wait), transaction=self._id
+        request = made(
+            messages_pb2.ReceiveRequest,
+            queues=queues_of(queues),
+            max=max,
+            wait_ms=millis(wait, "wait"),
+            transaction=self._id,
         )
-        got = await self._core.unary(services.MESSAGES_RECEIVE, request, timeout=seconds_of(wait))
+        # No repeat: the commit would ack messages that nobody has seen.
+        got = await self._ask(services.MESSAGES_RECEIVE, request, timeout=seconds_of(wait, "wait"))
         return [encode.delivered(one) for one in got.messages]
 
     async def commit(self) -> Committed:
         """Does all that is staged, or nothing."""
-        request = pb.CloseTransactionRequest(transaction=self._id)
-        self.committed = Committed.of(await self._core.unary(services.TRANSACTIONS_CLOSE, request, safe=True))
+        request = made(pb.CloseTransactionRequest, transaction=self._id)
+        self.committed = Committed.of(await self._ask(services.TRANSACTIONS_CLOSE, request, safe=True))
         return self.committed
 
     async def rollback(self) -> None:
         """Ends the transaction; nothing of it is done."""
-        request = pb.RollbackTransactionRequest(transaction=self._id)
-        await self._core.unary(services.TRANSACTIONS_ROLLBACK, request, safe=True)
+        request = made(pb.RollbackTransactionRequest, transaction=self._id)
+        await self._core.unary(services.TRANSACTIONS_ROLLBACK, request)
 
     async def __aenter__(self) -> Transaction:
-        request = pb.BeginTransactionRequest(ttl_ms=millis(self._ttl))
-        self._id = (await self._core.unary(services.TRANSACTIONS_BEGIN, request, safe=True)).transaction
+        request = made(pb.BeginTransactionRequest, ttl_ms=millis(self._ttl, "ttl"))
+        self._id = (await self._ask(services.TRANSACTIONS_BEGIN, request, safe=True)).transaction
         return self
 
     async def __aexit__(
@@ -93,9 +105,18 @@ class Transaction(OperationMethods[Awaitable[None]]):
         await self._stage([operation])
 
     async def _stage(self, operations: Sequence[pb.TransactionOperation]) -> pb.StageTransactionResponse:
-        request = pb.StageTransactionRequest(transaction=self._id, operations=operations)
+        request = made(pb.StageTransactionRequest, transaction=self._id, operations=operations)
         _trace(request.operations)
-        return await self._core.unary(services.TRANSACTIONS_STAGE, request)
+        return await self._ask(services.TRANSACTIONS_STAGE, request)
+
+    async def _ask(
+        self, method: Method[Q, A], request: Q, *, timeout: float | None = None, safe: bool = False
+    ) -> A:
+        try:
+            return await self._core.unary(method, request, timeout=timeout, safe=safe)
+        except AWAY:
+            self.was_away = True
+            raise
 
 
 class Transacting:
@@ -109,8 +130,10 @@ class Transacting:
         Without an ``idempotency_key`` the call gets one. The receipt of the message that is acked is a good
         one.
         """
-        request = pb.CommitTransactionRequest(
-            operations=operations.made, idempotency_key=idempotency_key or random_key()
+        request = made(
+            pb.CommitTransactionRequest,
+            operations=operations.made,
+            idempotency_key=idempotency_key or random_key(),
         )
         if idempotency_key is None:
             _trace(request.operations)

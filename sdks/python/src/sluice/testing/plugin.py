@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -35,11 +36,18 @@ def sluice_server(sluice_server_args: tuple[str, ...]) -> Iterator[Server]:
 @pytest.fixture
 def sluice_client(sluice_server: Server) -> Iterator[Client]:
     """A client with a namespace of its own, so that tests do not see each other's messages."""
+    with own_namespace(lambda name: Client(sluice_server.url, namespace=name)) as client:
+        yield client
+
+
+@contextmanager
+def own_namespace(connect: Callable[[str], Client]) -> Iterator[Client]:
+    """A client of a new namespace, which is deleted at the end; ``connect`` makes one of the named one."""
     name = f"test-{secrets.token_hex(4)}"
-    with Client(sluice_server.url) as admin:
+    with connect("") as admin:
         admin.stubs.namespaces.Put(namespaces_pb2.PutNamespaceRequest(namespace=name))
         try:
-            with Client(sluice_server.url, namespace=name) as client:
+            with connect(name) as client:
                 yield client
         finally:
             admin.stubs.namespaces.Delete(namespaces_pb2.DeleteNamespaceRequest(namespace=name, force=True))

@@ -7,6 +7,7 @@ import os
 import shutil
 import ssl
 import subprocess
+import sysconfig
 import tempfile
 import urllib.error
 import urllib.request
@@ -20,12 +21,16 @@ from ..errors import error_of
 START_WITHIN = 30
 CALL_WITHIN = 60
 #: What to do where there is no binary.
-NO_BINARY = "there is no sluice binary: set SLUICE_BIN to its path, or put `sluice` on the PATH"
+NO_BINARY = (
+    "there is no sluice binary: set SLUICE_BIN to its path, put `sluice` on the PATH, "
+    "or install the package sluice-server"
+)
 
 
 def find_binary() -> str | None:
-    """The binary: ``SLUICE_BIN``, or ``sluice`` on the ``PATH``."""
-    return os.environ.get("SLUICE_BIN") or shutil.which("sluice")
+    """The binary: ``SLUICE_BIN``, ``sluice`` on the ``PATH``, or that of the package ``sluice-server``."""
+    beside = sysconfig.get_path("scripts")
+    return os.environ.get("SLUICE_BIN") or shutil.which("sluice") or shutil.which("sluice", path=beside)
 
 
 def _clean_env() -> dict[str, str]:

@@ -19,12 +19,16 @@ from ..._proto import session_pb2 as pb
 from ..._settle import Settlement, extension
 from ..._values import Duration, seconds_of
 from ...errors import SluiceError
-from ...work import Dead, Job, Release, Retry, Summary
+from ...messages import Message
+from ...work import Dead, Job, Release, Retry, Summary, WorkerOptions
 from .leases import Leases
 from .link import NO_LOSS, Broken, Link, Terms
 from .settler import Settler
+from .transactional import TransactionalHandler, in_transaction
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .._client import Client
 
 LOG = logging.getLogger("sluice.worker")
@@ -63,17 +67,39 @@ class Worker:
         ``until_empty``: end when nothing has come for half a second and nothing is in hand.
         """
         self._client, self._handler = client, handler
+        self._is_async = inspect.iscoroutinefunction(handler)
         self._concurrency, self._until_empty = max(1, concurrency), until_empty
         loop = asyncio.get_running_loop()
-        self._leases = Leases(max(1.0, seconds_of(lease)), loop.time)
+        self._leases = Leases(max(1.0, seconds_of(lease, "lease")), loop.time)
         names = [queues] if isinstance(queues, str) else list(queues)
         credit = min(self._concurrency + prefetch, CREDIT_MAX)
         self._link = Link(client._core, Terms(names, credit, name), self._leases, self._take)
-        self._settler = Settler(client, self._link, self._leases.lease)
+        self._settler = Settler(client, self._link, credit, self._leases.lease)
         self._waiting: deque[Job] = deque()
         self._running: set[asyncio.Task[None]] = set()
         self._stopping, self._aborting = asyncio.Event(), asyncio.Event()
         self._pool = ThreadPoolExecutor(self._concurrency, "sluice-worker")
+
+    @classmethod
+    def transactional(
+        cls,
+        client: Client,
+        queues: str | Sequence[str],
+        handler: TransactionalHandler,
+        *,
+        transaction_ttl: Duration = 300,
+        **options: Unpack[WorkerOptions],
+    ) -> Worker:
+        """A worker whose handlers get a transaction as well, which is theirs alone.
+
+        When the handler returns, all that it has staged is committed together with the ack of its message;
+        or, if the lease is lost, nothing of it. When it raises, nothing that it has staged happens, and the
+        exception says what becomes of the message. After a conflict with others the handler runs again, on
+        fresh reads, up to 20 times: what it does beside its transaction has to bear repeating.
+
+        ``transaction_ttl``: longest time of a handler. The other options are those of a worker.
+        """
+        return cls(client, queues, in_transaction(client, handler, transaction_ttl), **options)
 
     def stop(self) -> None:
         """Takes no more messages, finishes what runs, gives back what has not begun.
@@ -150,30 +176,34 @@ class Worker:
         self._start()
 
     async def _work(self, job: Job) -> None:
+        receipt = job.message.receipt
         try:
             settlement = await self._outcome(job)
-        except asyncio.CancelledError:
-            # Its lease is lost, or it is given back; a message that was cancelled wants to be settled too.
-            settlement = Settlement.release(job.message.receipt)
-        self._settle(settlement)
+        except asyncio.CancelledError as cancelled:
+            if job.lost.is_set() or self._aborting.is_set():
+                # Its lease is lost, or it is given back; a cancelled message wants to be settled, too.
+                settlement = Settlement.release(receipt)
+            else:
+                # The worker has not cancelled it: something of the handler's own was.
+                settlement = _failed(job.message, cancelled)
+        if settlement is None:
+            self._settler.ack(receipt)
+            self._leases.remove(receipt)
+        else:
+            self._settle(settlement)
 
-    async def _outcome(self, job: Job) -> Settlement:
+    async def _outcome(self, job: Job) -> Settlement | None:
+        """How the message ends; None: by an ack without a result."""
         message = job.message
         try:
             with span_of(message.queue, message.id, message.headers):
-                return Settlement.ack(message.receipt, await self._call(job))
-        except Retry as retry:
-            return Settlement.nack(message.receipt, str(retry), retry.after)
-        except Release as release:
-            return Settlement.release(message.receipt, release.after)
-        except Dead as dead:
-            return Settlement.reject(message.receipt, str(dead))
+                result = await self._call(job)
+            return None if result is None else Settlement.ack(message.receipt, result)
         except Exception as error:
-            LOG.exception("message %s of %s, attempt %d", message.id, message.queue, message.attempt)
-            return Settlement.nack(message.receipt, f"{type(error).__name__}: {error}")
+            return _failed(message, error)
 
     async def _call(self, job: Job) -> Any:
-        if inspect.iscoroutinefunction(self._handler):
+        if self._is_async:
             return await self._handler(job)
         result = await job.in_thread(lambda: self._handler(job))
         return await result if inspect.isawaitable(result) else result
@@ -222,6 +252,29 @@ class Worker:
             return await self._link.ask(len(receipts), extend=frame)
         except Broken:
             return await self._client.extend_many(receipts, lease)
+
+
+def _failed(message: Message, error: BaseException) -> Settlement:
+    """How a message ends whose handler has raised this."""
+    receipt = message.receipt
+    try:
+        if isinstance(error, Retry):
+            return Settlement.nack(receipt, str(error), _not_negative(error.after))
+        if isinstance(error, Release):
+            return Settlement.release(receipt, _not_negative(error.after))
+        if isinstance(error, Dead):
+            return Settlement.reject(receipt, str(error))
+        LOG.error("message %s of %s, attempt %d", message.id, message.queue, message.attempt, exc_info=error)
+        return Settlement.nack(receipt, f"{type(error).__name__}: {error}")
+    except Exception as fault:
+        # A delay that is no number, or a text that cannot be made.
+        LOG.exception("message %s of %s: its error cannot be told", message.id, message.queue)
+        kinds = type(error).__name__, type(fault).__name__
+        return Settlement.nack(receipt, "{}, which cannot be told: {}".format(*kinds))
+
+
+def _not_negative(after: Duration | None) -> float | None:
+    return None if after is None else max(seconds_of(after, "after"), 0.0)
 
 
 def _signals(stop: Callable[[], None]) -> list[signal.Signals]:
