@@ -6,6 +6,8 @@ export default defineConfig({
     globalSetup: "test/support/setup.ts",
     // The tests share two processors with servers of their own.
     maxWorkers: 2,
+    // A test looks at what is kept in memory.
+    execArgv: ["--expose-gc"],
     testTimeout: 30_000,
     hookTimeout: 30_000,
   },

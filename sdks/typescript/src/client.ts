@@ -4,6 +4,7 @@ import type { SendOptions, Sent, SentMany } from "./core/message.js";
 import type { Outcome, ResultOptions } from "./core/outcome.js";
 import type { Content } from "./core/payload.js";
 import type { Received } from "./delivery.js";
+import { Attachments } from "./documents/attachments.js";
 import { Documents } from "./documents/documents.js";
 import { Pool } from "./grpc/pool.js";
 import { Locks, type HeldLock, type LockOptions } from "./locks.js";
@@ -15,6 +16,8 @@ import type { ExtendItem, SettleItem } from "./settlement.js";
 import { TransactionBuilder } from "./transactions/builder.js";
 import { Transaction, type TransactionOptions } from "./transactions/transaction.js";
 import type { Handler, WorkerOptions } from "./worker/options.js";
+import { inTransaction } from "./worker/transactional.js";
+import type { TransactionalHandler, TransactionalWorkerOptions } from "./worker/transactional.js";
 import { Worker } from "./worker/worker.js";
 
 /**
@@ -31,6 +34,7 @@ export class Client implements Sender, AsyncDisposable {
   /** The generated clients: every call of the gRPC API, with its fields as they are there. */
   readonly calls: Calls;
   readonly documents: Documents;
+  readonly attachments: Attachments;
   readonly locks: Locks;
   readonly schedules: Schedules;
   readonly #options: ResolvedOptions;
@@ -45,6 +49,7 @@ export class Client implements Sender, AsyncDisposable {
     this.#messaging = new Messaging(this.calls);
     this.#results = new Results(this.calls, this.#messaging);
     this.documents = new Documents(this.calls);
+    this.attachments = new Attachments(this.calls);
     this.locks = new Locks(this.calls);
     this.schedules = new Schedules(this.calls);
   }
@@ -84,12 +89,7 @@ export class Client implements Sender, AsyncDisposable {
     return this.calls.events;
   }
 
-  /** Calls about attachments of documents. */
-  get attachments(): Calls["attachments"] {
-    return this.calls.attachments;
-  }
-
-  /** Calls about messages: list, peek, get, cancel, hold, approve, retry, move. */
+  /** Calls about messages: list, search, peek, get, cancel, hold, approve, retry, move. */
   get messages(): Calls["messages"] {
     return this.calls.messages;
   }
@@ -132,7 +132,20 @@ export class Client implements Sender, AsyncDisposable {
   worker(queues: string | readonly string[], handler: Handler, options: WorkerOptions = {}): Worker {
     const names = typeof queues === "string" ? [queues] : queues;
     const source = { namespace: this.#options.namespace, queues: names };
-    return new Worker(this.calls, this.#messaging, source, handler, options);
+    return new Worker(this.#pool, this.#messaging, source, handler, options);
+  }
+
+  /**
+   * Begins to work on the messages of queues, each in a transaction: all that its handler stages is committed
+   * together with the ack, or, if the message is lost, nothing of it. After a conflict with others the handler
+   * runs again, on fresh reads: what it does beside its transaction has to bear repeating.
+   */
+  transactionalWorker(
+    queues: string | readonly string[],
+    handler: TransactionalHandler,
+    options: TransactionalWorkerOptions = {},
+  ): Worker {
+    return this.worker(queues, inTransaction(this.calls, handler, options.transactionTtlMs), options);
   }
 
   /**

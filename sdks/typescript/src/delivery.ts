@@ -1,6 +1,9 @@
 import { Content, type Payload } from "./core/payload.js";
-import type { Delivered } from "./gen/sluice/v1/common_pb.js";
 import type { Report, SettleItem } from "./settlement.js";
+import type { WireDelivered } from "./worker/reading.js";
+
+/** The headers of most messages. */
+const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({});
 
 /** A message as its consumer has it: its payload, and what the server tells about the delivery. */
 export class Delivery extends Content {
@@ -18,9 +21,6 @@ export class Delivery extends Content {
   readonly maxAttempts: number;
   /** Deliveries in all, including those that did not count as attempts. */
   readonly deliveries: number;
-  readonly sentAt: Date;
-  /** End of the lease unless it is extended, by the server's clock. */
-  readonly leaseUntil: Date;
   /** Of a dead letter: the queue in which it died; else empty. */
   readonly fromQueue: string;
   /** Of a dead letter: why it died; else empty. */
@@ -29,26 +29,41 @@ export class Delivery extends Content {
   readonly replyTo: string;
   /** What an earlier attempt has left for this one. */
   readonly checkpoint: Content | undefined;
+  readonly #sentAtMs: bigint;
+  readonly #leaseUntilMs: bigint;
 
-  constructor(wire: Delivered) {
+  constructor(wire: WireDelivered) {
     super(wire.payload, wire.contentType);
     this.id = wire.id;
     this.receipt = wire.receipt;
     this.queue = wire.queue;
-    this.headers = Object.fromEntries(wire.headers.map(({ name, value }) => [name, value]));
+    this.headers = wire.headers.length === 0 ? NO_HEADERS : headersOf(wire);
     this.tags = wire.tags;
     this.priority = wire.priority;
     this.attempt = wire.attempt;
     this.maxAttempts = wire.maxAttempts;
     this.deliveries = wire.deliveries;
-    this.sentAt = new Date(Number(wire.sentAtMs));
-    this.leaseUntil = new Date(Number(wire.leaseUntilMs));
+    this.#sentAtMs = wire.sentAtMs;
+    this.#leaseUntilMs = wire.leaseUntilMs;
     this.fromQueue = wire.fromQueue;
     this.reason = wire.reason;
     this.correlationId = wire.correlationId;
     this.replyTo = wire.replyTo;
     this.checkpoint = wire.checkpoint && new Content(wire.checkpoint, wire.checkpointContentType);
   }
+
+  get sentAt(): Date {
+    return new Date(Number(this.#sentAtMs));
+  }
+
+  /** End of the lease unless it is extended, by the server's clock. */
+  get leaseUntil(): Date {
+    return new Date(Number(this.#leaseUntilMs));
+  }
+}
+
+function headersOf(wire: WireDelivered): Readonly<Record<string, string>> {
+  return Object.fromEntries(wire.headers.map(({ name, value }) => [name, value]));
 }
 
 /** What settles and extends a single delivery. */
@@ -61,7 +76,7 @@ export interface Settler {
 export class Received extends Delivery {
   readonly #settler: Settler;
 
-  constructor(wire: Delivered, settler: Settler) {
+  constructor(wire: WireDelivered, settler: Settler) {
     super(wire);
     this.#settler = settler;
   }

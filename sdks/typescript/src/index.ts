@@ -31,6 +31,13 @@ export type { Outcome, ResultOptions } from "./core/outcome.js";
 export type { RequestOptions } from "./results.js";
 export type { ScheduleOptions, Schedules, ScheduleState, Times } from "./schedules.js";
 export { HeldLock, type LockOptions, type Locks, type LockState } from "./locks.js";
+export type {
+  AttachmentInfo,
+  Attachments,
+  AttachmentSource,
+  DownloadOptions,
+  UploadOptions,
+} from "./documents/attachments.js";
 export type { DocumentEvent, Documents, QueryOptions, Written } from "./documents/documents.js";
 export type { Conditions, Patch, PutOptions, WriteConditions } from "./documents/options.js";
 export { StoredDocument, type DocumentInfo } from "./documents/stored.js";
@@ -41,4 +48,5 @@ export type { AcquireOptions, DeliveryRef, Operation } from "./transactions/oper
 export { Job } from "./worker/job.js";
 export { Dead, Release, Retry } from "./worker/outcome.js";
 export type { Handler, WorkerEvent, WorkerOptions, WorkerSummary } from "./worker/options.js";
+export type { TransactionalHandler, TransactionalWorkerOptions } from "./worker/transactional.js";
 export { Worker } from "./worker/worker.js";

@@ -38,6 +38,8 @@ export interface LockState {
 
 const TTL_DEFAULT_MS = 30_000;
 const WAIT_MAX_MS = 24 * 3_600_000;
+/** Longest time to take a claim back. */
+const WITHDRAW_MAX_MS = 5_000;
 /** Pause after a renewal that failed. */
 const RETRY_MS = 250;
 
@@ -52,17 +54,32 @@ export class Locks {
   /** Acquires the lock of one key or of several, all or none, and keeps it until it is released. */
   async acquire(key: string | readonly string[], options: LockOptions = {}): Promise<HeldLock> {
     const { ttlMs = TTL_DEFAULT_MS, owner, mode, holders, ifAbsent, withDocument, signal } = options;
-    const waitMs = ifAbsent ? undefined : whole(options.waitMs ?? WAIT_MAX_MS);
+    const waitMs = ifAbsent ? undefined : whole(options.waitMs ?? WAIT_MAX_MS, "waitMs");
     const keys = typeof key === "string" ? { key } : { keys: [...key] };
     const terms = { owner, mode, holders, ttlMs, ifAbsent, withDocument };
     const request = { ...keys, ...terms, waitMs, requestId: randomKey() };
     const asked = performance.now();
-    const grant = await this.#calls.locks.acquire(request, signal ? { signal } : {});
+    const asking = this.#calls.locks.acquire(request, signal ? { signal } : {});
+    const grant = await asking.catch((error: unknown) => {
+      if (signal?.aborted) void this.#withdraw(request);
+      throw error;
+    });
     const document = grant.document && documentOf(grant.document);
     const held = new HeldLock(this.#calls, grant, ttlMs, document);
     // A grant that was waited for may have begun long ago, or just now: its time is begun anew.
     await held.keep(performance.now() - asked > ttlMs / 10 ? undefined : asked);
     return held;
+  }
+
+  /** Takes a claim back whose caller has gone: it may wait, or have been granted without an answer. */
+  async #withdraw(request: { requestId: string }): Promise<void> {
+    const limits = { timeoutMs: WITHDRAW_MAX_MS };
+    try {
+      const { token } = await this.#calls.locks.acquire({ ...request, waitMs: 0n }, limits);
+      await this.#calls.locks.release({ token }, limits);
+    } catch {
+      // It was not granted, or its time ends it.
+    }
   }
 
   /** Runs a function while a lock is held. Its failure to hold on rejects with `lease_lost` in the end. */

@@ -89,8 +89,8 @@ export class Messaging implements Sender, Settler {
     const request = {
       queues: (typeof queues === "string" ? [queues] : queues).map((name) => ({ name })),
       max: options.max,
-      waitMs: whole(options.waitMs ?? 0),
-      leaseMs: whole(options.leaseMs),
+      waitMs: whole(options.waitMs ?? 0, "waitMs"),
+      leaseMs: whole(options.leaseMs, "leaseMs"),
       consumer: options.consumer,
     };
     const { messages } = await this.#calls.messages.receive(request, signal(options));

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
+import { contextOf, type Context } from "./contexts.js";
 import { SluiceError } from "./core/errors.js";
 import { RETRY_DEFAULT, type RetryPolicy } from "./core/retry.js";
+import { checkedToken } from "./core/token.js";
 
 /** Certificates of a connection, as PEM. They count for `https://` addresses only. */
 export interface TlsOptions {
@@ -14,13 +16,16 @@ export interface TlsOptions {
 
 /**
  * The options of a client. What is not given comes from the environment, with the variables of the command
- * line: `SLUICE_SERVER`, `SLUICE_NAMESPACE`, `SLUICE_CA`, `SLUICE_CERT`, `SLUICE_CERT_KEY` (paths),
- * `SLUICE_TOKEN` and `SLUICE_TOKEN_FILE`. Certificates and tokens of the environment count only for servers
- * of the environment: other servers are not told its secrets.
+ * line: `SLUICE_SERVER`, `SLUICE_CONTEXT`, `SLUICE_NAMESPACE`, `SLUICE_CA`, `SLUICE_CERT`, `SLUICE_CERT_KEY`
+ * (paths), `SLUICE_TOKEN` and `SLUICE_TOKEN_FILE`; else from the context that `sluice context use` has chosen.
+ * Certificates and tokens of the environment count only for servers of the environment, those of a context
+ * only for its servers: others are not told these secrets.
  */
 export interface ClientOptions extends Partial<RetryPolicy> {
   /** Addresses of the server, or of the nodes of a cluster; default `http://127.0.0.1:7070`. */
   servers?: string | readonly string[];
+  /** Instead of `servers`: the name of a context that `sluice context add` has made. */
+  context?: string;
   /** Default `default`. */
   namespace?: string;
   /** A token of `sluice token create`. */
@@ -47,20 +52,42 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const SERVER_DEFAULT = "http://127.0.0.1:7070";
 
-/** Completes the options by the environment and the defaults. */
+/** Completes the options by the environment, a context of the command line, and the defaults. */
 export function resolveOptions(options: ClientOptions, env: Environment = process.env): ResolvedOptions {
-  const secrets = options.servers === undefined ? env : {};
+  const found = foundIn(options, env);
   return {
-    servers: addresses(options.servers ?? (env.SLUICE_SERVER || SERVER_DEFAULT)),
-    namespace: options.namespace ?? (env.SLUICE_NAMESPACE || ""),
-    token: options.token ?? tokenOf(secrets),
-    tls: checked(options.tls ?? tlsOf(secrets)),
+    servers: addresses(options.servers ?? found.server),
+    namespace: options.namespace ?? (env.SLUICE_NAMESPACE || found.namespace || ""),
+    token: checkedToken(options.token ?? found.token ?? (found.tokenFile && read(found.tokenFile).trim())),
+    tls: checked(options.tls ?? tlsOf(found)),
     requestTimeoutMs: options.requestTimeoutMs ?? 30_000,
     connectTimeoutMs: options.connectTimeoutMs ?? 5_000,
     retry: {
       retryForMs: options.retryForMs ?? RETRY_DEFAULT.retryForMs,
       connectRetryForMs: options.connectRetryForMs ?? RETRY_DEFAULT.connectRetryForMs,
     },
+  };
+}
+
+/** What the environment or a context says; the token itself stands in the environment alone. */
+type Found = Context & { token: string | undefined };
+
+function foundIn({ servers, context }: ClientOptions, env: Environment): Found {
+  if (servers !== undefined && context !== undefined) {
+    throw new SluiceError("usage", "a client has servers or a context, not both");
+  }
+  const isNamed = servers !== undefined || (context === undefined && env.SLUICE_SERVER);
+  const chosen = isNamed ? undefined : contextOf(context ?? (env.SLUICE_CONTEXT || undefined), env);
+  if (chosen !== undefined) return { ...chosen, token: undefined };
+  const secrets = servers === undefined ? env : {};
+  return {
+    server: env.SLUICE_SERVER || SERVER_DEFAULT,
+    namespace: undefined,
+    ca: secrets.SLUICE_CA || undefined,
+    cert: secrets.SLUICE_CERT || undefined,
+    certKey: secrets.SLUICE_CERT_KEY || undefined,
+    tokenFile: secrets.SLUICE_TOKEN_FILE || undefined,
+    token: secrets.SLUICE_TOKEN || undefined,
   };
 }
 
@@ -81,16 +108,11 @@ function address(text: string): string {
   return new URL(url).origin;
 }
 
-function tokenOf(env: Environment): string | undefined {
-  if (env.SLUICE_TOKEN) return env.SLUICE_TOKEN;
-  return env.SLUICE_TOKEN_FILE ? read(env.SLUICE_TOKEN_FILE).trim() : undefined;
-}
-
-function tlsOf(env: Environment): TlsOptions {
+function tlsOf({ ca, cert, certKey }: Found): TlsOptions {
   const tls: TlsOptions = {};
-  if (env.SLUICE_CA) tls.ca = read(env.SLUICE_CA);
-  if (env.SLUICE_CERT) tls.cert = read(env.SLUICE_CERT);
-  if (env.SLUICE_CERT_KEY) tls.key = read(env.SLUICE_CERT_KEY);
+  if (ca !== undefined) tls.ca = read(ca);
+  if (cert !== undefined) tls.cert = read(cert);
+  if (certKey !== undefined) tls.key = read(certKey);
   return tls;
 }
 

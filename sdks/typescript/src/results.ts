@@ -39,9 +39,8 @@ export class Results {
     const defaults = { ttlMs: timeoutMs, resultTtlMs: timeoutMs + WAIT_MAX_MS };
     const sent = await this.#messaging.send(queue, payload, { ...defaults, ...message, ...sending });
     const waitMs = Math.max(0, until - performance.now());
-    // It has expired if it is gone, since its result would be kept for longer.
     return await this.result(sent.id, { waitMs, ...sending }).catch((error: unknown) => {
-      throw isCode(error, "message_not_found") ? timedOut(sent.id) : error;
+      throw hasExpired(error) ? timedOut(sent.id) : error;
     });
   }
 
@@ -49,6 +48,16 @@ export class Results {
     const request = { id, waitMs: BigInt(waitMs) };
     return outcomeOf(await this.#calls.messages.awaitResult(request, signal ? { signal } : {}));
   }
+}
+
+/**
+ * True if the server has seen the end of the time first. A message that is gone has expired, too, since its
+ * result would be kept for longer.
+ */
+function hasExpired(error: unknown): boolean {
+  return (
+    isCode(error, "message_not_found") || (isCode(error, "work_failed") && error.details["reason"] === "expired")
+  );
 }
 
 function outcomeOf(response: AwaitResultResponse): Outcome {

@@ -49,7 +49,7 @@ export class Schedules {
     const times =
       "cron" in options
         ? { cron: options.cron, timeZone: options.timeZone }
-        : { everyMs: whole(options.everyMs) };
+        : { everyMs: whole(options.everyMs, "everyMs") };
     const { queue, missed } = options;
     const message = messageInit(options, {});
     return state(await this.#calls.schedules.put({ schedule: name, ...times, queue, missed, message }));

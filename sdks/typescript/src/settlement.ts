@@ -41,10 +41,10 @@ export function settlementInit(item: SettleItem): MessageInitShape<typeof Settle
   const { receipt, outcome, addCost } = item;
   if (outcome === "ack") {
     if (item.result === undefined) return { receipt, outcome, addCost };
-    const { bytes, contentType } = encode(item.result, item.resultContentType);
+    const { bytes, contentType } = encode(item.result, item.resultContentType, "result");
     return { receipt, outcome, addCost, result: bytes, resultContentType: contentType || undefined };
   }
-  const delayMs = outcome === "reject" ? undefined : whole(item.delayMs);
+  const delayMs = outcome === "reject" ? undefined : whole(item.delayMs, "delayMs");
   return { receipt, outcome, addCost, delayMs, error: outcome === "release" ? undefined : item.error };
 }
 
@@ -54,8 +54,8 @@ export function extensionInit(item: ExtendItem): MessageInitShape<typeof Extensi
   return {
     receipt,
     addCost,
-    leaseMs: whole(item.leaseMs),
+    leaseMs: whole(item.leaseMs, "leaseMs"),
     progress: percent === undefined && note === undefined ? undefined : { percent, note },
-    checkpoint: checkpoint === undefined ? undefined : encode(checkpoint).bytes,
+    checkpoint: checkpoint === undefined ? undefined : encode(checkpoint, undefined, "checkpoint").bytes,
   };
 }

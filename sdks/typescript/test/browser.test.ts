@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { writeFileSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -65,6 +68,22 @@ test("errors have codes and details", async () => {
 test("another server is asked if one is not reached", async () => {
   const client = new browser.Client({ servers: ["http://127.0.0.1:1", server.current.url] });
   expect((await client.send("elsewhere", "")).duplicate).toBe(false);
+});
+
+test("a deletion whose answer is lost is not made again", async () => {
+  const methods: (string | undefined)[] = [];
+  const body = JSON.stringify({ error: { code: "outcome_unknown", message: "nobody knows", details: {} } });
+  const lossy = createServer(({ method }, response) => {
+    methods.push(method);
+    response.writeHead(503, { "content-type": "application/json" }).end(body);
+  }).listen(0, "127.0.0.1");
+  await once(lossy, "listening");
+  const { port } = lossy.address() as AddressInfo;
+  const client = new browser.Client({ servers: `http://127.0.0.1:${port}`, retryForMs: 500 });
+  expect(await failure(client.documents.delete("k"))).toMatchObject({ code: "outcome_unknown" });
+  expect(await failure(client.documents.put("k", "x"))).toMatchObject({ code: "outcome_unknown" });
+  expect(methods.slice(0, 3)).toEqual(["DELETE", "PUT", "PUT"]);
+  lossy.close();
 });
 
 test("a token goes with every request", async () => {

@@ -1,6 +1,8 @@
+import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
-import { isCode, Release, type LockState } from "../src/index.js";
-import { useServer } from "./support/server.js";
+import { Dead, isCode, Release, type LockState } from "../src/index.js";
+import { Locks } from "../src/locks.js";
+import { serve, useServer } from "./support/server.js";
 import { failure, pause, until } from "./support/until.js";
 
 const server = useServer();
@@ -25,6 +27,37 @@ test("a received message is settled in each way", async () => {
     ["nacked", "no answer"],
     ["rejected", "it is no use"],
   ]);
+});
+
+test("a batch of all kinds has the outcome of each", async () => {
+  await using own = await serve();
+  const client = own.client();
+  const messages = Array.from({ length: 40 }, (_, n) => ({ payload: n, resultTtlMs: 7_200_000 }));
+  const { ids } = await client.sendMany("kinds", messages);
+  const ready: number[] = [];
+  let goOn = (): void => undefined;
+  const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
+  const lost: string[] = [];
+  const worker = client.worker("kinds", async (job) => {
+    const n = job.json<number>();
+    if (n % 4 !== 2) await client.extend([{ receipt: job.receipt, leaseMs: 7_200_000 }]);
+    if (job.attempt === 1) ready.push(n);
+    if (job.attempt === 1) await mayGoOn;
+    if (n % 4 === 3) throw new Dead("no");
+    return n % 4 === 1 ? { n } : undefined;
+  }, {
+    concurrency: 40,
+    onEvent: (event) => event.type === "unsettled" && lost.push(event.item.receipt.slice(0, 20)),
+  });
+  await until(() => ready.length === 40);
+  // The leases of every fourth message end meanwhile: these come again.
+  await own.advance({ minutes: 10 });
+  goOn();
+  const outcomes = await Promise.all(ids.map((id) => client.outcome(id, { waitMs: 20_000 })));
+  expect(outcomes.map(({ state }) => state)).toEqual(ids.map((_, n) => (n % 4 === 3 ? "dead" : "done")));
+  expect(await worker.stop()).toMatchObject({ acked: 30, rejected: 10, nacked: 0, unsettled: 10 });
+  // A receipt begins with the id of its message.
+  expect(lost.sort()).toEqual(ids.filter((_, n) => n % 4 === 2));
 });
 
 test("a signal gives a wait up, and a time ends one", async () => {
@@ -88,6 +121,14 @@ test("a worker hears that its message was cancelled, and gives back what it was 
   expect((await client.result(busy.id, { waitMs: 5_000 })).bytes.length).toBe(0);
   expect(await worker.stop()).toMatchObject({ released: 1 });
   expect(events).toEqual(["cancelled"]);
+});
+
+test("a worker that has ended lets go of its signal", async () => {
+  const { signal } = new AbortController();
+  const worker = server.current.client().worker("one", () => undefined, { signal });
+  expect(getEventListeners(signal, "abort").length).toBe(1);
+  await worker.stop();
+  expect(getEventListeners(signal, "abort").length).toBe(0);
 });
 
 test("a worker ends by its signal, also before it has begun", async () => {
@@ -160,4 +201,19 @@ test("schedules are paused, resumed and triggered", async () => {
   expect((await schedules.next("nightly", 3)).length).toBe(3);
   const id = await schedules.trigger("nightly");
   expect((await client.receive("n")).map((message) => message.id)).toEqual([id]);
+});
+
+test("a lock is free that was granted to a caller who has gone", async () => {
+  const client = server.current.client();
+  const end = new AbortController();
+  let answered = 0;
+  const acquire: typeof client.calls.locks.acquire = async (request, options) => {
+    const answer = await client.calls.locks.acquire(request, answered ? options : {});
+    if (answered++ > 0) return answer;
+    end.abort("gone");
+    throw end.signal.reason;
+  };
+  const locks = new Locks({ ...client.calls, locks: { ...client.calls.locks, acquire } });
+  expect(await failure(locks.acquire("gone", { ttlMs: 60_000, signal: end.signal }))).toBe("gone");
+  await (await client.locks.acquire("gone", { waitMs: 10_000 })).release();
 });

@@ -1,7 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { afterAll, expect, test } from "vitest";
+import { resolveOptions as resolveInBrowser } from "../src/browser/options.js";
 import { resolveOptions } from "../src/options.js";
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-options-"));
@@ -45,6 +47,42 @@ test("secrets of the environment are for the servers of the environment", () => 
   expect(resolveOptions({}, env).token).toBe("secret");
   expect(resolveOptions({ servers: "http://b:2" }, env).token).toBeUndefined();
 });
+
+test.each(["SECRET\nb", "SECRETé", "a\rSECRET", "SECRET\x7f", "SECRET\0"])(
+  "a token that no header can carry is refused and not shown: %j",
+  (token) => {
+    const tokenFile = file("token", token);
+    mkdirSync(join(folder, "sluice"), { recursive: true });
+    file("sluice/contexts.toml",
+      `[contexts.shop]\nserver = 'http://a:1'\n[contexts.shop.credentials]\ntoken_file = '${tokenFile}'\n`);
+    for (const make of [
+      () => resolveOptions({ token }, {}),
+      () => resolveOptions({}, { SLUICE_TOKEN: token }),
+      () => resolveOptions({}, { SLUICE_TOKEN_FILE: tokenFile }),
+      () => resolveOptions({ context: "shop" }, { XDG_CONFIG_HOME: folder }),
+      () => resolveInBrowser({ servers: "http://a:1", token }),
+    ]) {
+      const error = thrownBy(make);
+      expect(error).toMatchObject({ code: "usage", message: "the token has characters that no token has" });
+      expect(inspect(error)).not.toContain("SECRET");
+    }
+  },
+);
+
+test("a token that a function gets is looked at as well", async () => {
+  const { token } = resolveInBrowser({ servers: "http://a:1", token: () => "SECRET\nb" });
+  await expect(token()).rejects.toMatchObject({ code: "usage" });
+  const good = resolveInBrowser({ servers: "http://a:1", token: () => Promise.resolve("good") });
+  expect(await good.token()).toBe("good");
+});
+
+function thrownBy(run: () => unknown): unknown {
+  try {
+    return run();
+  } catch (error) {
+    return error;
+  }
+}
 
 test("what cannot be right is refused", () => {
   const usage = expect.objectContaining({ code: "usage" });

@@ -1,6 +1,6 @@
 import { isCode } from "../core/errors.js";
 import { randomKey } from "../core/key.js";
-import { Content, type Payload } from "../core/payload.js";
+import { Content, jsonOf, type Payload } from "../core/payload.js";
 import type { DocumentEvent, QueryOptions, Written } from "../documents/documents.js";
 import type { Conditions, Patch, PutOptions } from "../documents/options.js";
 import { StoredDocument, type DocumentInfo } from "../documents/stored.js";
@@ -122,8 +122,8 @@ function conditionFields({ ifVersion, ifEtag, lock }: Conditions): Json {
 }
 
 function changeFields(patch: Patch): Json {
-  if ("merge" in patch) return { merge_patch: JSON.stringify(patch.merge) };
-  if ("json" in patch) return { json_patch: JSON.stringify(patch.json) };
+  if ("merge" in patch) return { merge_patch: jsonOf(patch.merge, "merge") };
+  if ("json" in patch) return { json_patch: jsonOf(patch.json, "json") };
   const numbers = Object.entries(patch.increment);
   return { increment: numbers.map(([pointer, by]) => ({ pointer, by: String(by) })) };
 }

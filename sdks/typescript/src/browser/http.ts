@@ -13,8 +13,6 @@ export interface Call {
   headers?: Readonly<Record<string, string>>;
   /** Time for which the server is asked to wait. */
   waitMs?: number;
-  /** False: a repeat would do more. Default true. */
-  repeatable?: boolean;
   signal?: AbortSignal | undefined;
 }
 
@@ -39,7 +37,8 @@ export class Http {
       } catch (thrown) {
         call.signal?.throwIfAborted();
         const error = this.#errorOf(thrown, asked, late);
-        const delay = tries.next(error, call.repeatable ?? true, this.#passOn(asked, error));
+        // A repeated deletion may be about what has come since; all others have keys, or look.
+        const delay = tries.next(error, call.method !== "DELETE", this.#passOn(asked, error));
         if (delay === undefined) throw error;
         await sleep(delay, call.signal);
       }

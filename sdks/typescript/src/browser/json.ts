@@ -8,7 +8,7 @@ export type Json = Record<string, unknown>;
 
 /** A content of the API: as text in one field, or as base64 in another. */
 export function contentFields(name: string, content: Payload, contentType: string | undefined): Json {
-  const encoded = encode(content, contentType);
+  const encoded = encode(content, contentType, name);
   const fields: Json =
     content instanceof Uint8Array
       ? { [`${name}_base64`]: toBase64(content) }

@@ -1,5 +1,6 @@
 import { SluiceError } from "../core/errors.js";
 import { RETRY_DEFAULT, type RetryPolicy } from "../core/retry.js";
+import { checkedToken } from "../core/token.js";
 
 /** The options of a client in a browser. */
 export interface ClientOptions extends Partial<RetryPolicy> {
@@ -35,7 +36,7 @@ export function resolveOptions(options: ClientOptions): ResolvedOptions {
   return {
     servers: addresses(options.servers),
     base: namespace === undefined ? "/v1" : `/v1/namespaces/${encodeURIComponent(namespace)}`,
-    token: typeof token === "function" ? token : () => token,
+    token: tokenOf(token),
     requestTimeoutMs: options.requestTimeoutMs ?? 30_000,
     fetch: options.fetch ?? globalThis.fetch.bind(globalThis),
     retry: {
@@ -43,6 +44,12 @@ export function resolveOptions(options: ClientOptions): ResolvedOptions {
       connectRetryForMs: options.connectRetryForMs ?? RETRY_DEFAULT.connectRetryForMs,
     },
   };
+}
+
+function tokenOf(token: ClientOptions["token"]): ResolvedOptions["token"] {
+  if (typeof token === "function") return async () => checkedToken(await token());
+  const checked = checkedToken(token);
+  return () => checked;
 }
 
 function addresses(servers: string | readonly string[] | undefined): string[] {

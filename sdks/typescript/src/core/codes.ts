@@ -17,6 +17,7 @@ export const SERVER_CODES = [
   "tls_required",
   "unauthenticated",
   "forbidden",
+  "approval_needed",
   "forbidden_origin",
   "not_found",
   "namespace_not_found",

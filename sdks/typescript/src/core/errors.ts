@@ -36,6 +36,11 @@ export class SluiceError extends Error {
   }
 }
 
+/** The error for a value of a field that no server needs to see. */
+export function invalid(field: string, reason: string): SluiceError {
+  return new SluiceError("invalid_argument", `${field}: ${reason}`, { details: { field } });
+}
+
 /**
  * True if the error is a {@link SluiceError} with this code, or one of these.
  *

@@ -4,7 +4,7 @@ import { SluiceError } from "./errors.js";
 export interface RetryPolicy {
   /** Time for which a call is repeated after its first failure, in milliseconds; default 30,000. */
   retryForMs: number;
-  /** The same for a single server to which no connection can be made; default 10,000. */
+  /** The same for a single server to which no connection can be made, if that is less; default 10,000. */
   connectRetryForMs: number;
 }
 
@@ -69,7 +69,8 @@ export class Tries {
 
   #limit(error: SluiceError): number {
     const noConnection = error.code === "unreachable" && !error.mayHaveTakenEffect;
-    return noConnection && this.#others === 0 ? this.#policy.connectRetryForMs : this.#policy.retryForMs;
+    const { retryForMs, connectRetryForMs } = this.#policy;
+    return noConnection && this.#others === 0 ? Math.min(retryForMs, connectRetryForMs) : retryForMs;
   }
 
   #delay(error: SluiceError, toAnother: boolean): number {

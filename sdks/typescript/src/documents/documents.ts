@@ -1,7 +1,7 @@
 import type { Calls } from "../calls.js";
 import { isCode } from "../core/errors.js";
 import { randomKey } from "../core/key.js";
-import type { JsonValue, Payload } from "../core/payload.js";
+import { jsonOf, type JsonValue, type Payload } from "../core/payload.js";
 import type { PutDocumentResponse } from "../gen/sluice/v1/documents_pb.js";
 import { pages } from "../pages.js";
 import { reopened } from "../watching.js";
@@ -89,7 +89,7 @@ export class Documents {
   /** Documents whose JSON matches a filter, with their contents. */
   async *query(options: QueryOptions = {}): AsyncIterable<StoredDocument> {
     const { prefix } = options;
-    const where = options.where === undefined ? undefined : JSON.stringify(options.where);
+    const where = options.where === undefined ? undefined : jsonOf(options.where, "where");
     const terms = { where, prefix, sort: [...(options.sort ?? [])] };
     for await (const page of pages((after) => this.#calls.documents.query({ ...terms, after }))) {
       yield* page.documents.map(documentOf);

@@ -1,4 +1,4 @@
-import { encode, type JsonValue, type Payload } from "../core/payload.js";
+import { encode, jsonOf, type JsonValue, type Payload } from "../core/payload.js";
 import { whole } from "../grpc/numbers.js";
 
 /** Conditions of a change, of which there is one at most besides `lock`. */
@@ -38,7 +38,7 @@ export type Patch =
 
 /** The fields of a write. */
 export function putInit(key: string, content: Payload, options: PutOptions) {
-  const { bytes, contentType } = encode(content, options.contentType);
+  const { bytes, contentType } = encode(content, options.contentType, "content");
   const { attributes, history, ifExists, ifAbsent } = options;
   return {
     ...conditionsInit(options),
@@ -46,7 +46,7 @@ export function putInit(key: string, content: Payload, options: PutOptions) {
     content: bytes,
     contentType: contentType || undefined,
     attributes: { ...attributes },
-    ttlMs: whole(options.ttlMs),
+    ttlMs: whole(options.ttlMs, "ttlMs"),
     history,
     ifExists,
     ifAbsent,
@@ -61,12 +61,12 @@ export function patchInit(key: string, patch: Patch, options: Conditions) {
 /** The fields of the conditions of a change. */
 export function conditionsInit({ ifVersion, ifEtag, lock }: Conditions) {
   const token = typeof lock === "object" ? lock.token : lock;
-  return { ifVersion: whole(ifVersion), ifEtag, token };
+  return { ifVersion: whole(ifVersion, "ifVersion"), ifEtag, token };
 }
 
 function changeInit(patch: Patch) {
-  if ("merge" in patch) return { mergePatch: JSON.stringify(patch.merge) };
-  if ("json" in patch) return { jsonPatch: JSON.stringify(patch.json) };
+  if ("merge" in patch) return { mergePatch: jsonOf(patch.merge, "merge") };
+  if ("json" in patch) return { jsonPatch: jsonOf(patch.json, "json") };
   const numbers = Object.entries(patch.increment);
   return { increment: numbers.map(([pointer, by]) => ({ pointer, by: String(by) })) };
 }

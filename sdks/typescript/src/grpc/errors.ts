@@ -6,6 +6,8 @@ import { CONNECT_TIMEOUT } from "./socket.js";
 
 /** Errors of the operating system after which nothing was sent. */
 const NOT_SENT = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", CONNECT_TIMEOUT];
+/** Beginning of the library's text about a request with a value that its field cannot hold. */
+const NOT_ENCODED = "serialize binary: ";
 /** Beginnings of Node's codes for certificates that are not trusted, and TLS that is not agreed on. */
 const TLS_FAULT =
   /^(ERR_SSL|ERR_TLS|EPROTO|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH|INVALID_CA)/;
@@ -48,6 +50,11 @@ function retryAfter(error: ConnectError): number | undefined {
 }
 
 function fromTransport(error: ConnectError, url: string): SluiceError {
+  if (error.code === Code.Internal && error.rawMessage.startsWith(NOT_ENCODED)) {
+    // The library tells by its text alone that nothing was sent.
+    const reason = error.rawMessage.slice(NOT_ENCODED.length);
+    return new SluiceError("invalid_argument", `the request cannot be encoded: ${reason}`, { cause: error });
+  }
   const causes = codesOf(error);
   const fault = (code: string, text: string, mayHaveTakenEffect: boolean): SluiceError =>
     new SluiceError(code, `${text} ${url}: ${reasonOf(error)}`, {

@@ -79,5 +79,5 @@ export function releaseOperation(lock: string | { readonly token: string }): Ope
 /** The fields of a receive in a transaction. */
 export function receiveInit(queues: string | readonly string[], max: number | undefined, waitMs: number) {
   const names = typeof queues === "string" ? [queues] : queues;
-  return { queues: names.map((name) => ({ name })), max, waitMs: whole(waitMs) };
+  return { queues: names.map((name) => ({ name })), max, waitMs: whole(waitMs, "waitMs") };
 }

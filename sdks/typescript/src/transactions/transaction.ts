@@ -1,5 +1,6 @@
 import type { Calls } from "../calls.js";
 import { isCode } from "../core/errors.js";
+import { backoff, sleep } from "../core/retry.js";
 import type { MessageOptions, Payload } from "../core/message.js";
 import { Content } from "../core/payload.js";
 import { Delivery } from "../delivery.js";
@@ -31,10 +32,19 @@ export interface TransactionOptions {
   ttlMs?: number;
   /** How often the function is run at most when the commit meets a change of another; default 1. */
   attempts?: number;
+  /** Ends the attempts: when it has aborted, the function is not run again. */
+  signal?: AbortSignal;
 }
 
 /** Conflicts after which the same function may succeed. */
-const CONFLICTS = ["version_mismatch", "transaction_lost", "transaction_aborted"] as const;
+const CONFLICTS = ["version_mismatch", "lock_held", "transaction_lost", "transaction_aborted"] as const;
+/** Errors of a server that does nothing at present, or of which nobody knows what it has done. */
+const AWAY = [
+  "unreachable", "timed_out", "outcome_unknown", "shutting_down", "not_leader", "no_leader", "in_doubt",
+  "journal_failed", "overloaded", "rate_limited",
+] as const;
+/** Longest pause before the function is run again. */
+const PAUSE_MAX_MS = 400;
 
 /**
  * A transaction over several calls. Nobody else sees what is staged, and what was read is checked at the
@@ -43,24 +53,30 @@ const CONFLICTS = ["version_mismatch", "transaction_lost", "transaction_aborted"
 export class Transaction {
   readonly #calls: Calls;
   readonly #id: string;
+  readonly #onAway: () => void;
 
-  private constructor(calls: Calls, id: string) {
+  private constructor(calls: Calls, id: string, onAway: () => void) {
     this.#calls = calls;
     this.#id = id;
+    this.#onAway = onAway;
   }
 
-  /** @internal Runs a function in a transaction. */
+  /** @internal Runs a function in a transaction. Tells if the server was away as it was asked about it. */
   static async run<T>(
     calls: Calls,
     options: TransactionOptions,
     body: (transaction: Transaction) => Promise<T> | T,
+    onAway: () => void = () => undefined,
   ): Promise<T> {
-    for (let left = options.attempts ?? 1; ; left -= 1) {
-      const begun = await calls.transactions.begin({ ttlMs: options.ttlMs });
+    const most = options.attempts ?? 1;
+    for (let attempt = 1; ; attempt += 1) {
+      const begun = await telling(calls.transactions.begin({ ttlMs: options.ttlMs }), onAway);
       try {
-        return await new Transaction(calls, begun.transaction).#runOnce(body);
+        return await new Transaction(calls, begun.transaction, onAway).#runOnce(body);
       } catch (error) {
-        if (left <= 1 || !isCode(error, ...CONFLICTS)) throw error;
+        const isOver = attempt >= most || options.signal?.aborted;
+        if (isOver || !isCode(error, ...CONFLICTS)) throw error;
+        await sleep(backoff(attempt, PAUSE_MAX_MS));
       }
     }
   }
@@ -80,7 +96,8 @@ export class Transaction {
     options: { max?: number; waitMs?: number } = {},
   ): Promise<Delivery[]> {
     const fields = operations.receiveInit(queues, options.max, options.waitMs ?? 0);
-    const { messages } = await this.#calls.messages.receive({ ...fields, transaction: this.#id });
+    const request = { ...fields, transaction: this.#id };
+    const { messages } = await telling(this.#calls.messages.receive(request), this.#onAway);
     return messages.map((message) => new Delivery(message));
   }
 
@@ -122,7 +139,7 @@ export class Transaction {
 
   async #stage(...staged: operations.Operation[]) {
     const request = { transaction: this.#id, operations: staged };
-    return (await this.#calls.transactions.stage(request)).results;
+    return (await telling(this.#calls.transactions.stage(request), this.#onAway)).results;
   }
 
   async #runOnce<T>(body: (transaction: Transaction) => Promise<T> | T): Promise<T> {
@@ -134,7 +151,17 @@ export class Transaction {
       await this.#calls.transactions.rollback({ transaction: this.#id }).catch(() => undefined);
       throw error;
     }
-    await this.#calls.transactions.close({ transaction: this.#id });
+    await telling(this.#calls.transactions.close({ transaction: this.#id }), this.#onAway);
     return result;
+  }
+}
+
+/** What is asked; tells if it fails because the server is away. */
+async function telling<T>(asked: Promise<T>, onAway: () => void): Promise<T> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (isCode(error, ...AWAY)) onAway();
+    throw error;
   }
 }

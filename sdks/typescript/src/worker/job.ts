@@ -1,22 +1,32 @@
 import { Delivery } from "../delivery.js";
-import type { Delivered } from "../gen/sluice/v1/common_pb.js";
 import type { Report } from "../settlement.js";
+import type { Lease } from "./leases.js";
+import type { WireDelivered } from "./reading.js";
+
+/** What tells the reports of handlers. */
+export interface Reporter {
+  reportOf(receipt: string, report: Report): Promise<void>;
+}
 
 /** A message that a worker works on. */
 export class Job extends Delivery {
-  /** Aborts when the message is lost or cancelled: the work is useless then. */
-  readonly signal: AbortSignal;
-  readonly #report: (report: Report) => Promise<void>;
+  readonly #lease: Lease;
+  readonly #reporter: Reporter;
 
   /** @internal */
-  constructor(wire: Delivered, signal: AbortSignal, report: (report: Report) => Promise<void>) {
+  constructor(wire: WireDelivered, lease: Lease, reporter: Reporter) {
     super(wire);
-    this.signal = signal;
-    this.#report = report;
+    this.#lease = lease;
+    this.#reporter = reporter;
+  }
+
+  /** Aborts when the message is lost or cancelled: the work is useless then. */
+  get signal(): AbortSignal {
+    return this.#lease.signal;
   }
 
   /** Tells the progress of the work, or leaves a checkpoint for the next attempt. */
   report(report: Report): Promise<void> {
-    return this.#report(report);
+    return this.#reporter.reportOf(this.receipt, report);
   }
 }

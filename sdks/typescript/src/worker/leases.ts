@@ -1,11 +1,38 @@
-/** The lease of a message that the worker holds. */
-interface Lease {
-  lost: AbortController;
+/** The lease of a message that the worker holds. Times are those of `performance.now()`. */
+export class Lease {
   extendAt: number;
   endsAt: number;
+  #isLost = false;
+  #reason: unknown;
+  #lost: AbortController | undefined;
+
+  constructor(extendAt: number, endsAt: number) {
+    this.extendAt = extendAt;
+    this.endsAt = endsAt;
+  }
+
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /** Aborts when the lease is lost. It is made when somebody asks for it: most handlers do not. */
+  get signal(): AbortSignal {
+    if (this.#lost === undefined) {
+      this.#lost = new AbortController();
+      if (this.#isLost) this.#lost.abort(this.#reason);
+    }
+    return this.#lost.signal;
+  }
+
+  /** Notes that the lease is lost. */
+  lose(reason: unknown): void {
+    this.#isLost = true;
+    this.#reason = reason;
+    this.#lost?.abort(reason);
+  }
 }
 
-/** The leases that a worker holds, by their receipts. Times are those of `performance.now()`. */
+/** The leases that a worker holds, by their receipts. */
 export class Leases {
   readonly #held = new Map<string, Lease>();
   readonly #leaseMs: number;
@@ -14,11 +41,11 @@ export class Leases {
     this.#leaseMs = leaseMs;
   }
 
-  /** Notes a lease that began at `since`; returns the signal that it is lost. */
-  add(receipt: string, since: number): AbortSignal {
-    const lost = new AbortController();
-    this.#held.set(receipt, { lost, extendAt: since + this.#leaseMs / 2, endsAt: since + this.#leaseMs });
-    return lost.signal;
+  /** Notes a lease that began at `since`. */
+  add(receipt: string, since: number): Lease {
+    const lease = new Lease(since + this.#leaseMs / 2, since + this.#leaseMs);
+    this.#held.set(receipt, lease);
+    return lease;
   }
 
   remove(receipt: string): void {
@@ -28,8 +55,8 @@ export class Leases {
   /** Gives the signal of a lease, the first time. True if there is such a lease. */
   lose(receipt: string, reason: unknown): boolean {
     const lease = this.#held.get(receipt);
-    if (lease === undefined || lease.lost.signal.aborted) return false;
-    lease.lost.abort(reason);
+    if (lease === undefined || lease.isLost) return false;
+    lease.lose(reason);
     return true;
   }
 
@@ -59,6 +86,6 @@ export class Leases {
   }
 
   #kept(): [string, Lease][] {
-    return [...this.#held].filter(([, lease]) => !lease.lost.signal.aborted);
+    return [...this.#held].filter(([, lease]) => !lease.isLost);
   }
 }

@@ -1,10 +1,10 @@
-import type { Calls } from "../calls.js";
+import type { Transport } from "@connectrpc/connect";
 import { SluiceError } from "../core/errors.js";
 import { backoff, isWorthRepeating, sleep } from "../core/retry.js";
-import type { Delivered } from "../gen/sluice/v1/common_pb.js";
 import type { FrameResult } from "../gen/sluice/v1/session_pb.js";
 import { whole } from "../grpc/numbers.js";
 import type { FrameInit } from "./frames.js";
+import type { WireDelivered } from "./reading.js";
 import { CONSUMER, Session } from "./session.js";
 
 /** With what the consumer is attached. */
@@ -19,7 +19,7 @@ export interface Terms {
 
 /** What the link tells its worker, and asks it. */
 export interface LinkEvents {
-  delivered(messages: Delivered[]): void;
+  delivered(messages: WireDelivered[]): void;
   /** The consumer is attached; the leases of these receipts are lost. */
   attached(lost: string[]): void;
   cancelled(receipts: string[]): void;
@@ -42,7 +42,7 @@ const NOT_LOST = ["already_settled", "in_doubt"];
 
 /** Keeps a session open: one that breaks is begun again, with what is still held. */
 export class Link {
-  readonly #calls: Calls;
+  readonly #transport: Transport;
   readonly #events: LinkEvents;
   readonly #terms: Terms;
   readonly #stopped = new AbortController();
@@ -50,8 +50,8 @@ export class Link {
   #isAttached = false;
   #attaching: Promise<void> = Promise.resolve();
 
-  constructor(calls: Calls, terms: Terms, events: LinkEvents) {
-    this.#calls = calls;
+  constructor(transport: Transport, terms: Terms, events: LinkEvents) {
+    this.#transport = transport;
     this.#terms = { ...terms };
     this.#events = events;
   }
@@ -107,7 +107,7 @@ export class Link {
     this.#session = session;
     this.#attaching = this.#attach(session).catch((error: SluiceError) => session.cut(error));
     try {
-      await session.run(this.#calls);
+      await session.run(this.#transport);
     } catch (thrown) {
       if (!(thrown instanceof SluiceError)) throw thrown;
       return thrown;
@@ -126,9 +126,9 @@ export class Link {
       consumer: CONSUMER,
       queues: [...queues],
       credit,
-      leaseMs: whole(leaseMs),
+      leaseMs: whole(leaseMs, "leaseMs"),
       name,
-      graceMs: whole(Math.min(leaseMs, 3_600_000)),
+      graceMs: whole(Math.min(leaseMs, 3_600_000), "leaseMs"),
       resume,
     };
     const opened = session.ask({ case: "open", value: { namespace } });

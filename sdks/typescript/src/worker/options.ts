@@ -34,7 +34,9 @@ export type WorkerEvent =
   | { /** The session works again. */ type: "recovered" }
   | { /** Another worker has or will get the message. */ type: "lost"; receipt: string }
   | { type: "cancelled"; receipt: string }
-  | { type: "unsettled"; item: SettleItem; error: SluiceError };
+  | { type: "unsettled"; item: SettleItem; error: SluiceError }
+  | { /** The server does not take this end; its message is nacked instead. */
+      type: "refused"; item: SettleItem; error: SluiceError };
 
 /** What a worker has done. */
 export interface WorkerSummary {

@@ -1,4 +1,4 @@
-import type { Payload } from "../core/payload.js";
+import { encode, type Payload } from "../core/payload.js";
 import type { SettleItem } from "../settlement.js";
 
 /** What a handler throws to ask for another attempt after a time of its own. */
@@ -32,23 +32,55 @@ export class Release extends Error {
   }
 }
 
-/** The end of a message whose handler has returned. */
+/** Where the server cuts texts of errors, in octets. */
+const ERROR_MAX = 4_096;
+
+/** The end of a message whose handler has returned; of a result that cannot be encoded, a nack. */
 export function ofReturn(receipt: string, result: Payload | undefined): SettleItem {
-  return result === undefined ? { receipt, outcome: "ack" } : { receipt, outcome: "ack", result };
+  if (result === undefined) return { receipt, outcome: "ack" };
+  try {
+    const { bytes, contentType } = encode(result, undefined, "result");
+    return { receipt, outcome: "ack", result: bytes, ...(contentType && { resultContentType: contentType }) };
+  } catch (error) {
+    return { receipt, outcome: "nack", error: cut(textOf(error)) };
+  }
 }
 
-/** The end of a message whose handler has thrown. */
+/** The end of a message whose handler has thrown; of a delay that is none, a nack after the backoff. */
 export function ofThrow(receipt: string, thrown: unknown): SettleItem {
-  if (thrown instanceof Dead) return { receipt, outcome: "reject", error: thrown.message };
+  try {
+    return endOf(receipt, thrown);
+  } catch (error) {
+    return { receipt, outcome: "nack", error: cut(`what was thrown cannot be told: ${textOf(error)}`) };
+  }
+}
+
+/** The nack for an end that is not taken. */
+export function insteadOf(item: SettleItem, reason: string): SettleItem {
+  const said = "error" in item && item.error !== undefined ? `; the handler said: ${item.error}` : "";
+  const error = cut(`the ${item.outcome} was refused: ${reason}${said}`);
+  return { receipt: item.receipt, outcome: "nack", error };
+}
+
+function endOf(receipt: string, thrown: unknown): SettleItem {
+  if (thrown instanceof Dead) return { receipt, outcome: "reject", error: cut(textOf(thrown)) };
   if (thrown instanceof Release) return { receipt, outcome: "release", ...delay(thrown.afterMs) };
   const afterMs = thrown instanceof Retry ? thrown.afterMs : undefined;
-  return { receipt, outcome: "nack", error: textOf(thrown), ...delay(afterMs) };
+  return { receipt, outcome: "nack", error: cut(textOf(thrown)), ...delay(afterMs) };
 }
 
 function delay(afterMs: number | undefined): { delayMs?: number } {
-  return afterMs === undefined ? {} : { delayMs: afterMs };
+  if (afterMs === undefined) return {};
+  if (typeof afterMs !== "number" || !(afterMs <= Number.MAX_SAFE_INTEGER)) {
+    throw new RangeError(`a delay of ${String(afterMs)} ms`);
+  }
+  return { delayMs: Math.max(0, afterMs) };
 }
 
 function textOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  return String(thrown instanceof Error ? thrown.message : thrown);
+}
+
+function cut(text: string): string {
+  return text.slice(0, ERROR_MAX);
 }

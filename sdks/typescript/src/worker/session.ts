@@ -1,9 +1,12 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import type { Transport } from "@connectrpc/connect";
 import { SluiceError } from "../core/errors.js";
-import type { Calls } from "../calls.js";
-import type { Delivered } from "../gen/sluice/v1/common_pb.js";
-import type { FrameResult, ServerFrame } from "../gen/sluice/v1/session_pb.js";
+import type { ReadFrame } from "../gen/sluice/client/frames_pb.js";
+import { CancellationsSchema, FrameResultSchema } from "../gen/sluice/v1/session_pb.js";
+import type { FrameResult } from "../gen/sluice/v1/session_pb.js";
 import { fromWire } from "../grpc/errors.js";
 import { Frames, type FrameInit } from "./frames.js";
+import { openSession, readDeliveries, type WireDelivered } from "./reading.js";
 
 /** The number of the worker's consumer within its session. */
 export const CONSUMER = 1;
@@ -12,7 +15,7 @@ const SILENCE_MAX_MS = 60_000;
 
 /** What a session tells. */
 export interface SessionEvents {
-  delivered(messages: Delivered[]): void;
+  delivered(messages: WireDelivered[]): void;
   cancelled(receipts: string[]): void;
   /** The server is about to stop: settle, end the session, and connect again. */
   draining(): void;
@@ -41,11 +44,11 @@ export class Session {
   }
 
   /** Reads until the session ends. Throws the reason unless it was ended by {@link end}. */
-  async run(calls: Calls): Promise<void> {
+  async run(transport: Transport): Promise<void> {
     let reason = new SluiceError("unreachable", "the session has ended", { mayHaveTakenEffect: true });
     try {
       this.#listen();
-      for await (const frame of calls.sessions.session(this.#frames, { signal: this.#cut.signal })) {
+      for await (const frame of openSession(transport, this.#frames, this.#cut.signal)) {
         this.#listen();
         this.#hear(frame);
       }
@@ -81,26 +84,31 @@ export class Session {
   }
 
   #listen(): void {
-    clearTimeout(this.#silence);
-    const silent = new SluiceError("unreachable", "nothing came for a minute", { mayHaveTakenEffect: true });
-    this.#silence = setTimeout(() => this.cut(silent), SILENCE_MAX_MS).unref();
+    this.#silence ??= setTimeout(() => {
+      const text = "nothing came for a minute";
+      this.cut(new SluiceError("unreachable", text, { mayHaveTakenEffect: true }));
+    }, SILENCE_MAX_MS).unref();
+    this.#silence.refresh();
   }
 
-  #hear({ frame }: ServerFrame): void {
+  #hear({ frame }: ReadFrame): void {
     switch (frame.case) {
       case "result":
-        this.#pending.get(frame.value.number)?.resolve(frame.value);
-        this.#pending.delete(frame.value.number);
-        return;
+        return this.#answered(fromBinary(FrameResultSchema, frame.value));
       case "deliveries":
-        return this.#events.delivered(frame.value.messages);
+        return this.#events.delivered(readDeliveries(frame.value));
       case "cancellations":
-        return this.#events.cancelled(frame.value.receipts);
+        return this.#events.cancelled(fromBinary(CancellationsSchema, frame.value).receipts);
       case "draining":
         return this.#events.draining();
       case "detached":
         return this.cut(new SluiceError("unreachable", "the consumer was detached"));
       default:
     }
+  }
+
+  #answered(result: FrameResult): void {
+    this.#pending.get(result.number)?.resolve(result);
+    this.#pending.delete(result.number);
   }
 }

@@ -1,15 +1,15 @@
-import type { Calls } from "../calls.js";
+import type { Transport } from "@connectrpc/connect";
 import { isCode, SluiceError } from "../core/errors.js";
 import type { Payload } from "../core/payload.js";
-import type { Delivered } from "../gen/sluice/v1/common_pb.js";
 import type { ItemResult, Messaging } from "../messaging.js";
 import type { Report, SettleItem } from "../settlement.js";
 import { withTrace } from "../telemetry.js";
-import { Job } from "./job.js";
-import { Leases } from "./leases.js";
+import { Job, type Reporter } from "./job.js";
+import { Leases, type Lease } from "./leases.js";
 import { Link } from "./link.js";
 import type { Handler, WorkerEvent, WorkerOptions, WorkerSummary } from "./options.js";
 import { ofReturn, ofThrow } from "./outcome.js";
+import type { WireDelivered } from "./reading.js";
 import { WorkerSettler } from "./settler.js";
 
 /** Most messages that a consumer may hold; the server's limit. */
@@ -23,7 +23,7 @@ const COUNTED = { ack: "acked", nack: "nacked", release: "released", reject: "re
  * Takes messages from queues and works on them, until it is stopped: it finishes then what it works on, and
  * gives back what it has not begun. A server that cannot be reached is tried again for ever.
  */
-export class Worker implements AsyncDisposable {
+export class Worker implements AsyncDisposable, Reporter {
   /** Ends when the worker has ended. Rejects with an error that a retry cannot cure. */
   readonly done: Promise<WorkerSummary>;
   readonly #handler: Handler;
@@ -34,17 +34,20 @@ export class Worker implements AsyncDisposable {
   readonly #link: Link;
   readonly #settler: WorkerSettler;
   readonly #summary: WorkerSummary = { acked: 0, nacked: 0, released: 0, rejected: 0, unsettled: 0 };
-  readonly #busy = new Set<Promise<void>>();
   readonly #stopped: Promise<void>;
-  #waiting: { message: Delivered; lost: AbortSignal }[] = [];
+  #waiting: { message: WireDelivered; lease: Lease }[] = [];
   #running = 0;
+  /** Messages that are worked on, or not settled yet. */
+  #open = 0;
+  /** Called when there are none. */
+  #idle: (() => void) | undefined;
   #hasFailed = false;
   #isStopping = false;
   #stop!: () => void;
 
   /** @internal A client makes workers. */
   constructor(
-    calls: Calls,
+    transport: Transport,
     messaging: Messaging,
     source: { namespace: string; queues: readonly string[] },
     handler: Handler,
@@ -57,20 +60,33 @@ export class Worker implements AsyncDisposable {
     this.#leases = new Leases(this.#leaseMs);
     const credit = Math.min(CREDIT_MAX, this.#concurrency + (options.prefetch ?? 0));
     const terms = { ...source, credit, leaseMs: this.#leaseMs, name: options.name ?? "" };
-    this.#link = new Link(calls, terms, {
-      delivered: (messages) => messages.forEach((message) => this.#take(message)),
+    this.#link = new Link(transport, terms, {
+      delivered: (messages) => {
+        for (const message of messages) this.#take(message);
+        this.#startHandlers();
+      },
       attached: (lost) => this.#attached(lost),
       cancelled: (receipts) => receipts.forEach((receipt) => this.#lose(receipt, "cancelled")),
       failed: (error) => this.#failed(error),
       held: () => this.#leases.receipts(),
     });
-    this.#settler = new WorkerSettler(this.#link, messaging, this.#leaseMs);
+    this.#settler = new WorkerSettler(this.#link, messaging, credit, this.#leaseMs, {
+      settled: (item, result) => this.#settled(item, result),
+      refused: (item, error) => this.#onEvent({ type: "refused", item, error }),
+    });
     this.#stopped = new Promise((resolve) => (this.#stop = resolve));
     this.done = this.#run();
+    this.#obey(options.signal);
+  }
+
+  /** Stops when the signal aborts, and lets go of it at the end. */
+  #obey(signal: AbortSignal | undefined): void {
+    const stop = (): void => this.#beginStop();
+    const ended = (): void => signal?.removeEventListener("abort", stop);
     // Whoever does not wait for the end is not to crash by it.
-    this.done.catch(() => undefined);
-    options.signal?.addEventListener("abort", () => this.#beginStop(), { once: true });
-    if (options.signal?.aborted) this.#beginStop();
+    this.done.then(ended, ended);
+    signal?.addEventListener("abort", stop, { once: true });
+    if (signal?.aborted) stop();
   }
 
   /** Finishes what is worked on, gives back what has not begun, and ends. */
@@ -89,7 +105,7 @@ export class Worker implements AsyncDisposable {
     const tick = setInterval(() => this.#lookAfterLeases(), this.#leaseMs / 10);
     const ended = await Promise.race([linked, this.#stopped]);
     this.#beginStop();
-    while (this.#busy.size > 0) await Promise.all(this.#busy);
+    while (this.#open > 0) await new Promise<void>((resolve) => (this.#idle = resolve));
     await this.#link.close();
     const refused = ended ?? (await linked);
     clearInterval(tick);
@@ -106,55 +122,63 @@ export class Worker implements AsyncDisposable {
     this.#stop();
   }
 
-  #take(message: Delivered): void {
-    const lost = this.#leases.add(message.receipt, performance.now());
+  #take(message: WireDelivered): void {
+    const lease = this.#leases.add(message.receipt, performance.now());
     if (this.#isStopping) return this.#giveBack(message);
-    this.#waiting.push({ message, lost });
-    this.#startHandlers();
+    this.#waiting.push({ message, lease });
   }
 
   #startHandlers(): void {
+    // A handler that has returned at once makes room for the next one.
     while (this.#running < this.#concurrency) {
       const next = this.#waiting.shift();
       if (next === undefined) return;
-      if (next.lost.aborted) this.#leases.remove(next.message.receipt);
-      else this.#track(this.#handle(next.message, next.lost));
+      if (next.lease.isLost) this.#leases.remove(next.message.receipt);
+      else this.#handle(new Job(next.message, next.lease, this));
     }
   }
 
-  async #handle(message: Delivered, lost: AbortSignal): Promise<void> {
-    const { receipt } = message;
-    const job = new Job(message, lost, (report) => this.#report(receipt, report));
+  #handle(job: Job): void {
     this.#running += 1;
-    const item = await this.#outcome(job);
-    this.#running -= 1;
-    // Its credit is back before the next one comes; who waits already begins at once.
-    this.#startHandlers();
-    await this.#settle(item);
-  }
-
-  async #outcome(job: Job): Promise<SettleItem> {
+    this.#open += 1;
+    let returned: ReturnType<Handler>;
     try {
-      const result = await withTrace(job.headers, () => this.#handler(job));
-      return ofReturn(job.receipt, result === undefined ? undefined : (result as Payload));
+      returned = withTrace(job.headers, () => this.#handler(job));
     } catch (thrown) {
-      return ofThrow(job.receipt, thrown);
+      return this.#handled(ofThrow(job.receipt, thrown));
     }
+    if (!isPromise(returned)) return this.#handled(ofReturn(job.receipt, returned as Payload | undefined));
+    const ended = (item: SettleItem): void => {
+      this.#handled(item);
+      // Its credit is back before the next one comes; who waits already begins at once.
+      this.#startHandlers();
+    };
+    returned.then(
+      (result) => ended(ofReturn(job.receipt, result as Payload | undefined)),
+      (thrown: unknown) => ended(ofThrow(job.receipt, thrown)),
+    );
   }
 
-  #giveBack(message: Delivered): void {
-    this.#track(this.#settle({ receipt: message.receipt, outcome: "release" }));
+  #handled(item: SettleItem): void {
+    this.#running -= 1;
+    this.#settler.settle(item);
   }
 
-  async #settle(item: SettleItem): Promise<void> {
-    const { ok, error } = await this.#settler.settle(item);
+  #giveBack(message: WireDelivered): void {
+    this.#open += 1;
+    this.#settler.settle({ receipt: message.receipt, outcome: "release" });
+  }
+
+  #settled(item: SettleItem, { ok, error }: ItemResult): void {
     this.#leases.remove(item.receipt);
     this.#summary[ok ? COUNTED[item.outcome] : "unsettled"] += 1;
     if (!ok && error !== undefined) this.#onEvent({ type: "unsettled", item, error });
+    this.#open -= 1;
+    if (this.#open === 0) this.#idle?.();
   }
 
-  /** Begins the lease anew with what the handler reports. */
-  async #report(receipt: string, report: Report): Promise<void> {
+  /** @internal Begins the lease anew with what the handler reports. */
+  async reportOf(receipt: string, report: Report): Promise<void> {
     const since = performance.now();
     const [result] = await this.#settler.extend([{ receipt, leaseMs: this.#leaseMs, ...report }]);
     this.#extended(receipt, since, result);
@@ -198,9 +222,8 @@ export class Worker implements AsyncDisposable {
     this.#hasFailed = true;
     this.#onEvent({ type: "failed", error });
   }
+}
 
-  #track(work: Promise<void>): void {
-    this.#busy.add(work);
-    void work.finally(() => this.#busy.delete(work));
-  }
+function isPromise(returned: ReturnType<Handler>): returned is Promise<Payload | void> {
+  return typeof (returned as Promise<unknown> | undefined)?.then === "function";
 }

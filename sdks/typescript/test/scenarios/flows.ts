@@ -59,6 +59,33 @@ export const schedule: Scenario = async (client, queue) => {
   expect(isCode(await failure(client.schedules.get(queue)), "schedule_not_found")).toBe(true);
 };
 
+export const budget: Scenario = async (client, queue) => {
+  const allow = (periodMs: bigint): Promise<unknown> =>
+    client.limits.put({ name: "tokens", ratePerKey: { count: 1_000, periodMs } });
+  await allow(60_000n);
+  await client.queues.put({ queue, limit: "tokens" });
+  await client.sendMany(queue, [
+    { payload: "large", limitKey: "ann", cost: 2_000 },
+    { payload: "next", limitKey: "ann" },
+    { payload: "other", limitKey: "bob" },
+  ]);
+  const received = await client.receive(queue, { max: 10 });
+  expect(received.map((message) => message.text())).toEqual(["large", "other"]);
+  const receipt = received[0]?.receipt as string;
+  const extended = await client.extend([{ receipt, addCost: 600 }]);
+  const settled = await client.settle([{ receipt, outcome: "ack", addCost: 400 }]);
+  expect([...extended, ...settled].map(({ ok }) => ok)).toEqual([true, true]);
+  const [ann] = (await client.limits.get({ name: "tokens", key: "ann" })).keys;
+  expect(Number(ann?.spent)).toBeGreaterThanOrEqual(2_800);
+  expect(Number(ann?.spent)).toBeLessThanOrEqual(3_000);
+  expect(Number(ann?.waiting)).toBe(1);
+  expect(await client.receive(queue)).toEqual([]);
+  // Other rules forgive the debt, and what is left is made up for within a millisecond.
+  await allow(1_000n);
+  const [next] = await client.receive(queue, { waitMs: 5_000 });
+  expect(next?.text()).toBe("next");
+};
+
 async function chainRunsInOrder(client: Client, queue: string): Promise<void> {
   const order: string[] = [];
   const [first, second] = [`${queue}-first`, `${queue}-second`];

@@ -76,17 +76,40 @@ export const workDead: Scenario = async (client, queue) => {
   expect(last).toEqual({ max_attempts: "the disk is on fire", rejected: "it is no picture" });
 };
 
+export const workRefused: Scenario = async (client, queue) => {
+  let begun = 0;
+  let go: () => void = () => undefined;
+  const all = new Promise<void>((resolve) => (go = resolve));
+  await client.sendMany(queue, Array.from({ length: 20 }, (_, n) => ({ payload: `${n}`, maxAttempts: 1 })));
+  const worker = client.worker(queue, async (job) => {
+    begun += 1;
+    if (begun === 20) go();
+    await all;
+    return job.text() === "5" ? new Uint8Array(300_000) : "done";
+  }, { concurrency: 20 });
+  const dead = await until(async () => (await client.queues.listDead({ queue })).messages[0]);
+  const summary = await worker.stop();
+  expect(summary).toMatchObject({ acked: 19, nacked: 1, unsettled: 0 });
+  expect(begun).toBe(20);
+  expect(dead?.history.at(-1)?.error).toContain("262144");
+};
+
 export const workStops: Scenario = async (client, queue) => {
   await client.sendMany(queue, Array.from({ length: 10 }, (_, n) => ({ payload: `${n}` })));
   const [begun, finished]: string[][] = [[], []];
+  let goOn = (): void => undefined;
+  const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
   const worker = client.worker(queue, async (job) => {
     begun?.push(job.id);
-    await pause(500);
+    await mayGoOn;
     finished?.push(job.id);
   }, { concurrency: 2, prefetch: 4 });
   await until(() => begun?.length === 2);
   await until(async () => (await counts(client, queue)).leased === 6);
-  const summary = await worker.stop();
+  const stopped = worker.stop();
+  await until(async () => (await counts(client, queue)).leased === 2);
+  goOn();
+  const summary = await stopped;
   expect([begun?.length, finished]).toEqual([2, begun]);
   expect(summary).toMatchObject({ acked: 2, released: 4 });
   const back = await client.receive(queue, { max: 10 });

@@ -9,8 +9,8 @@ import { freePorts } from "./ports.js";
 
 /** Three nodes of one cluster on this machine. */
 export interface Cluster extends AsyncDisposable {
-  urls: string[];
-  tls: TlsOptions;
+  /** A client, which is closed with the cluster; one after another asks another node first. */
+  client(options: { namespace?: string }): Client;
   /** Kills the node at this address with SIGKILL. */
   kill(url: string): void;
 }
@@ -32,13 +32,20 @@ export async function startCluster(): Promise<Cluster> {
   const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
   const ready = JSON.parse(line) as Ready;
   const [ca, cert, key] = await Promise.all([ready.ca, ready.cert, ready.key].map((path) => readFile(path)));
-  const cluster = {
-    urls: ready.nodes.map(({ url }) => url),
-    tls: { ca, cert, key } as TlsOptions,
-    kill(url: string) {
+  const [urls, clients] = [ready.nodes.map(({ url }) => url), [] as Client[]];
+  const cluster: Cluster = {
+    client(options) {
+      const first = clients.length % urls.length;
+      const servers = [...urls.slice(first), ...urls.slice(0, first)];
+      const client = new Client({ ...options, servers, tls: { ca, cert, key } as TlsOptions });
+      clients.push(client);
+      return client;
+    },
+    kill(url) {
       process.kill(ready.nodes.find((node) => node.url === url)?.pid as number, "SIGKILL");
     },
     async [Symbol.asyncDispose]() {
+      for (const client of clients) client.close();
       const ended = once(child, "exit");
       child.kill("SIGINT");
       await ended;
@@ -46,9 +53,8 @@ export async function startCluster(): Promise<Cluster> {
     },
   };
   try {
-    await using client = new Client({ servers: cluster.urls, tls: cluster.tls });
     // It is repeated until there is a leader.
-    await client.send("begin", "");
+    await cluster.client({}).send("begin", "");
     return cluster;
   } catch (error) {
     await cluster[Symbol.asyncDispose]();

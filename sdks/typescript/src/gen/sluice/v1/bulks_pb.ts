@@ -6,7 +6,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Error, Header } from "./common_pb.js";
+import type { Error } from "./common_pb.js";
 import { file_sluice_v1_common } from "./common_pb.js";
 import type { TagList } from "./messages_pb.js";
 import { file_sluice_v1_messages } from "./messages_pb.js";
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file sluice/v1/bulks.proto.
  */
 export const file_sluice_v1_bulks: GenFile = /*@__PURE__*/
-  fileDesc("ChVzbHVpY2UvdjEvYnVsa3MucHJvdG8SCXNsdWljZS52MSIlChBMaXN0QnVsa3NSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCSIzChFMaXN0QnVsa3NSZXNwb25zZRIeCgVidWxrcxgBIAMoCzIPLnNsdWljZS52MS5CdWxrIqgDChBTdGFydEJ1bGtSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIOCgZhY3Rpb24YAiABKAkSJQoGZmlsdGVyGAMgASgLMhUuc2x1aWNlLnYxLkJ1bGtGaWx0ZXISFAoHZHJ5X3J1bhgEIAEoCEgAiAEBEg8KAmJ5GAUgASgJSAGIAQESEAoDd2h5GAYgASgJSAKIAQESDwoCdG8YByABKAlIA4gBARIVCghwcmlvcml0eRgIIAEoDUgEiAEBEhUKCGRlbGF5X21zGAkgASgESAWIAQESGgoNZGVsaXZlcl9hdF9tcxgKIAEoBEgGiAEBEhkKDG1heF9hdHRlbXB0cxgLIAEoDUgHiAEBEiAKBHRhZ3MYDCABKAsyEi5zbHVpY2UudjEuVGFnTGlzdBIRCgRjb3N0GA0gASgNSAiIAQFCCgoIX2RyeV9ydW5CBQoDX2J5QgYKBF93aHlCBQoDX3RvQgsKCV9wcmlvcml0eUILCglfZGVsYXlfbXNCEAoOX2RlbGl2ZXJfYXRfbXNCDwoNX21heF9hdHRlbXB0c0IHCgVfY29zdCKwAgoKQnVsa0ZpbHRlchINCgVxdWV1ZRgBIAEoCRISCgVzdGF0ZRgCIAEoCUgAiAEBEhAKA3RhZxgDIAEoCUgBiAEBEiEKBmhlYWRlchgEIAEoCzIRLnNsdWljZS52MS5IZWFkZXISGwoOc2VudF9iZWZvcmVfbXMYBSABKARIAogBARIaCg1zZW50X2FmdGVyX21zGAYgASgESAOIAQESGQoMYXR0ZW1wdHNfbWluGAcgASgNSASIAQESGwoOZXJyb3JfY29udGFpbnMYCCABKAlIBYgBAUIICgZfc3RhdGVCBgoEX3RhZ0IRCg9fc2VudF9iZWZvcmVfbXNCEAoOX3NlbnRfYWZ0ZXJfbXNCDwoNX2F0dGVtcHRzX21pbkIRCg9fZXJyb3JfY29udGFpbnMiIQoRU3RhcnRCdWxrUmVzcG9uc2USDAoEYnVsaxgBIAEoCSIuCgtCdWxrUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEYnVsaxgCIAEoCSLFAgoEQnVsaxIMCgRidWxrGAEgASgJEg0KBXN0YXRlGAIgASgJEg4KBmFjdGlvbhgDIAEoCRIKCgJ0bxgEIAEoCRIlCgZmaWx0ZXIYBSABKAsyFS5zbHVpY2UudjEuQnVsa0ZpbHRlchIPCgdkcnlfcnVuGAYgASgIEgoKAmJ5GAcgASgJEgsKA3doeRgIIAEoCRINCgV0b3RhbBgJIAEoBBIPCgdzY2FubmVkGAogASgEEg8KB21hdGNoZWQYCyABKAQSDwoHY2hhbmdlZBgMIAEoBBIPCgdza2lwcGVkGA0gASgEEhUKDXN0YXJ0ZWRfYXRfbXMYDiABKAQSGAoLZW5kZWRfYXRfbXMYDyABKARIAIgBARIfCgVlcnJvchgQIAEoCzIQLnNsdWljZS52MS5FcnJvckIOCgxfZW5kZWRfYXRfbXMy8QEKBUJ1bGtzEkEKBExpc3QSGy5zbHVpY2UudjEuTGlzdEJ1bGtzUmVxdWVzdBocLnNsdWljZS52MS5MaXN0QnVsa3NSZXNwb25zZRJCCgVTdGFydBIbLnNsdWljZS52MS5TdGFydEJ1bGtSZXF1ZXN0Ghwuc2x1aWNlLnYxLlN0YXJ0QnVsa1Jlc3BvbnNlEi4KA0dldBIWLnNsdWljZS52MS5CdWxrUmVxdWVzdBoPLnNsdWljZS52MS5CdWxrEjEKBkNhbmNlbBIWLnNsdWljZS52MS5CdWxrUmVxdWVzdBoPLnNsdWljZS52MS5CdWxrYgZwcm90bzM", [file_sluice_v1_common, file_sluice_v1_messages]);
+  fileDesc("ChVzbHVpY2UvdjEvYnVsa3MucHJvdG8SCXNsdWljZS52MSIlChBMaXN0QnVsa3NSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCSIzChFMaXN0QnVsa3NSZXNwb25zZRIeCgVidWxrcxgBIAMoCzIPLnNsdWljZS52MS5CdWxrItADChBTdGFydEJ1bGtSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIOCgZhY3Rpb24YAiABKAkSJQoGZmlsdGVyGAMgASgLMhUuc2x1aWNlLnYxLkJ1bGtGaWx0ZXISFAoHZHJ5X3J1bhgEIAEoCEgAiAEBEg8KAmJ5GAUgASgJSAGIAQESEAoDd2h5GAYgASgJSAKIAQESDwoCdG8YByABKAlIA4gBARIVCghwcmlvcml0eRgIIAEoDUgEiAEBEhUKCGRlbGF5X21zGAkgASgESAWIAQESGgoNZGVsaXZlcl9hdF9tcxgKIAEoBEgGiAEBEhkKDG1heF9hdHRlbXB0cxgLIAEoDUgHiAEBEiAKBHRhZ3MYDCABKAsyEi5zbHVpY2UudjEuVGFnTGlzdBIRCgRjb3N0GA0gASgNSAiIAQESFwoKcGVyX3NlY29uZBgOIAEoDUgJiAEBQgoKCF9kcnlfcnVuQgUKA19ieUIGCgRfd2h5QgUKA190b0ILCglfcHJpb3JpdHlCCwoJX2RlbGF5X21zQhAKDl9kZWxpdmVyX2F0X21zQg8KDV9tYXhfYXR0ZW1wdHNCBwoFX2Nvc3RCDQoLX3Blcl9zZWNvbmQiOQoKQnVsa0ZpbHRlchINCgVxdWV1ZRgBIAEoCRISCgV3aGVyZRgCIAEoCUgAiAEBQggKBl93aGVyZSIhChFTdGFydEJ1bGtSZXNwb25zZRIMCgRidWxrGAEgASgJIi4KC0J1bGtSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRidWxrGAIgASgJIu0CCgRCdWxrEgwKBGJ1bGsYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGYWN0aW9uGAMgASgJEgoKAnRvGAQgASgJEiUKBmZpbHRlchgFIAEoCzIVLnNsdWljZS52MS5CdWxrRmlsdGVyEg8KB2RyeV9ydW4YBiABKAgSCgoCYnkYByABKAkSCwoDd2h5GAggASgJEg0KBXRvdGFsGAkgASgEEg8KB3NjYW5uZWQYCiABKAQSDwoHbWF0Y2hlZBgLIAEoBBIPCgdjaGFuZ2VkGAwgASgEEg8KB3NraXBwZWQYDSABKAQSFQoNc3RhcnRlZF9hdF9tcxgOIAEoBBIYCgtlbmRlZF9hdF9tcxgPIAEoBEgAiAEBEh8KBWVycm9yGBAgASgLMhAuc2x1aWNlLnYxLkVycm9yEhcKCnBlcl9zZWNvbmQYESABKA1IAYgBAUIOCgxfZW5kZWRfYXRfbXNCDQoLX3Blcl9zZWNvbmQy8QEKBUJ1bGtzEkEKBExpc3QSGy5zbHVpY2UudjEuTGlzdEJ1bGtzUmVxdWVzdBocLnNsdWljZS52MS5MaXN0QnVsa3NSZXNwb25zZRJCCgVTdGFydBIbLnNsdWljZS52MS5TdGFydEJ1bGtSZXF1ZXN0Ghwuc2x1aWNlLnYxLlN0YXJ0QnVsa1Jlc3BvbnNlEi4KA0dldBIWLnNsdWljZS52MS5CdWxrUmVxdWVzdBoPLnNsdWljZS52MS5CdWxrEjEKBkNhbmNlbBIWLnNsdWljZS52MS5CdWxrUmVxdWVzdBoPLnNsdWljZS52MS5CdWxrYgZwcm90bzM", [file_sluice_v1_common, file_sluice_v1_messages]);
 
 /**
  * @generated from message sluice.v1.ListBulksRequest
@@ -136,6 +136,14 @@ export type StartBulkRequest = Message<"sluice.v1.StartBulkRequest"> & {
    * @generated from field: optional uint32 cost = 13;
    */
   cost?: number | undefined;
+
+  /**
+   * Upper limit of messages changed in a second, 1 to 100,000; default: as many as leave room for other
+   * requests.
+   *
+   * @generated from field: optional uint32 per_second = 14;
+   */
+  perSecond?: number | undefined;
 };
 
 /**
@@ -146,7 +154,7 @@ export const StartBulkRequestSchema: GenMessage<StartBulkRequest> = /*@__PURE__*
   messageDesc(file_sluice_v1_bulks, 2);
 
 /**
- * The filter; a message must match all fields that are given.
+ * The messages that a bulk changes.
  *
  * @generated from message sluice.v1.BulkFilter
  */
@@ -159,47 +167,11 @@ export type BulkFilter = Message<"sluice.v1.BulkFilter"> & {
   queue: string;
 
   /**
-   * @generated from field: optional string state = 2;
-   */
-  state?: string | undefined;
-
-  /**
-   * @generated from field: optional string tag = 3;
-   */
-  tag?: string | undefined;
-
-  /**
-   * The header with its whole value.
+   * Filter that a message matches, an object of JSON as text; default: all messages of the queue.
    *
-   * @generated from field: sluice.v1.Header header = 4;
+   * @generated from field: optional string where = 2;
    */
-  header?: Header | undefined;
-
-  /**
-   * @generated from field: optional uint64 sent_before_ms = 5;
-   */
-  sentBeforeMs?: bigint | undefined;
-
-  /**
-   * Messages sent at that time or later.
-   *
-   * @generated from field: optional uint64 sent_after_ms = 6;
-   */
-  sentAfterMs?: bigint | undefined;
-
-  /**
-   * Minimum number of attempts begun.
-   *
-   * @generated from field: optional uint32 attempts_min = 7;
-   */
-  attemptsMin?: number | undefined;
-
-  /**
-   * Text in the error of an attempt in the history.
-   *
-   * @generated from field: optional string error_contains = 8;
-   */
-  errorContains?: string | undefined;
+  where?: string | undefined;
 };
 
 /**
@@ -329,7 +301,8 @@ export type Bulk = Message<"sluice.v1.Bulk"> & {
   changed: bigint;
 
   /**
-   * Number of those that were not changed, because of their state, or because they have changed meanwhile.
+   * Number of those that were not changed, because of their state, because they have changed meanwhile, or
+   * because the bulk ended before them.
    *
    * @generated from field: uint64 skipped = 13;
    */
@@ -351,6 +324,13 @@ export type Bulk = Message<"sluice.v1.Bulk"> & {
    * @generated from field: sluice.v1.Error error = 16;
    */
   error?: Error | undefined;
+
+  /**
+   * As in StartBulkRequest.
+   *
+   * @generated from field: optional uint32 per_second = 17;
+   */
+  perSecond?: number | undefined;
 };
 
 /**

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file sluice/v1/messages.proto.
  */
 export const file_sluice_v1_messages: GenFile = /*@__PURE__*/
-  fileDesc("ChhzbHVpY2UvdjEvbWVzc2FnZXMucHJvdG8SCXNsdWljZS52MSJuCgtTZW5kUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDQoFcXVldWUYAiABKAkSJAoIbWVzc2FnZXMYAyADKAsyEi5zbHVpY2UudjEuTWVzc2FnZRIXCg9pZGVtcG90ZW5jeV9rZXkYBCABKAkiQgoMU2VuZFJlc3BvbnNlEgsKA2lkcxgBIAMoCRIRCglkdXBsaWNhdGUYAiABKAgSEgoKZHVwbGljYXRlcxgDIAMoDSKzAgoOUmVjZWl2ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEigKBnF1ZXVlcxgCIAMoCzIYLnNsdWljZS52MS5XZWlnaHRlZFF1ZXVlEhAKA21heBgDIAEoDUgAiAEBEhQKB3dhaXRfbXMYBCABKARIAYgBARIVCghsZWFzZV9tcxgFIAEoBEgCiAEBEhUKCGNvbnN1bWVyGAYgASgJSAOIAQESGAoLdHJhbnNhY3Rpb24YByABKAlIBIgBARIfChJ0cmFuc2FjdGlvbl90dGxfbXMYCCABKARIBYgBAUIGCgRfbWF4QgoKCF93YWl0X21zQgsKCV9sZWFzZV9tc0ILCglfY29uc3VtZXJCDgoMX3RyYW5zYWN0aW9uQhUKE190cmFuc2FjdGlvbl90dGxfbXMiPQoNV2VpZ2h0ZWRRdWV1ZRIMCgRuYW1lGAEgASgJEhMKBndlaWdodBgCIAEoDUgAiAEBQgkKB193ZWlnaHQikQEKD1JlY2VpdmVSZXNwb25zZRImCghtZXNzYWdlcxgBIAMoCzIULnNsdWljZS52MS5EZWxpdmVyZWQSGAoLdHJhbnNhY3Rpb24YAiABKAlIAIgBARIaCg1leHBpcmVzX2F0X21zGAMgASgESAGIAQFCDgoMX3RyYW5zYWN0aW9uQhAKDl9leHBpcmVzX2F0X21zIkgKDVNldHRsZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEiQKBWl0ZW1zGAIgAygLMhUuc2x1aWNlLnYxLlNldHRsZW1lbnQiRwoNRXh0ZW5kUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSIwoFaXRlbXMYAiADKAsyFC5zbHVpY2UudjEuRXh0ZW5zaW9uIjkKD1Jlc3VsdHNSZXNwb25zZRImCgdyZXN1bHRzGAEgAygLMhUuc2x1aWNlLnYxLkl0ZW1SZXN1bHQiUgoKSXRlbVJlc3VsdBIKCgJvaxgBIAEoCBIXCg9hbHJlYWR5X3NldHRsZWQYAiABKAgSHwoFZXJyb3IYAyABKAsyEC5zbHVpY2UudjEuRXJyb3IixAEKE0xpc3RNZXNzYWdlc1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg0KBXF1ZXVlGAIgASgJEhIKBXN0YXRlGAMgASgJSACIAQESEwoGY3Vyc29yGAQgASgJSAGIAQESEgoFbGltaXQYBSABKA1IAogBARIUCgdwYXlsb2FkGAYgASgISAOIAQESDQoFc3RhbGUYByABKAhCCAoGX3N0YXRlQgkKB19jdXJzb3JCCAoGX2xpbWl0QgoKCF9wYXlsb2FkIlAKFExpc3RNZXNzYWdlc1Jlc3BvbnNlEioKCG1lc3NhZ2VzGAEgAygLMhguc2x1aWNlLnYxLlN0b3JlZE1lc3NhZ2USDAoEbmV4dBgCIAEoCSJcCgtQZWVrUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDQoFcXVldWUYAiABKAkSEgoFbGltaXQYAyABKA1IAIgBARINCgVzdGFsZRgEIAEoCEIICgZfbGltaXQiTQoMUGVla1Jlc3BvbnNlEioKCG1lc3NhZ2VzGAEgAygLMhguc2x1aWNlLnYxLlN0b3JlZE1lc3NhZ2USEQoJdHJ1bmNhdGVkGAIgASgIImMKEUdldE1lc3NhZ2VSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIKCgJpZBgCIAEoCRIUCgdwYXlsb2FkGAMgASgISACIAQESDQoFc3RhbGUYBCABKAhCCgoIX3BheWxvYWQi0AgKDVN0b3JlZE1lc3NhZ2USCgoCaWQYASABKAkSDQoFcXVldWUYAiABKAkSDQoFc3RhdGUYAyABKAkSEAoIcHJpb3JpdHkYBCABKA0SEAoIYXR0ZW1wdHMYBSABKA0SFAoMbWF4X2F0dGVtcHRzGAYgASgNEhIKCmRlbGl2ZXJpZXMYByABKA0SEgoKc2VudF9hdF9tcxgIIAEoBBIYCgtkZWFkbGluZV9tcxgJIAEoBEgAiAEBEg8KB3JlY2VpcHQYCiABKAkSFAoMb3JkZXJpbmdfa2V5GAsgASgJEhAKCGZhaXJfa2V5GAwgASgJEhEKCWxpbWl0X2tleRgNIAEoCRISCgp1bmlxdWVfa2V5GA4gASgJEhoKDWV4cGlyZXNfYXRfbXMYDyABKARIAYgBARISCgpibG9ja2VkX2J5GBAgASgJEhEKCWNhbmNlbGxlZBgRIAEoCBIPCgd2ZXJzaW9uGBIgASgJEiYKB2NoYW5nZXMYEyADKAsyFS5zbHVpY2UudjEuUGFzdENoYW5nZRIOCgZyZWFzb24YFCABKAkSGQoMcmVhc29uX2F0X21zGBUgASgESAKIAQESEgoKZnJvbV9xdWV1ZRgWIAEoCRIjCgdiYWNrb2ZmGBcgASgLMhIuc2x1aWNlLnYxLkJhY2tvZmYSEgoKc2l6ZV9ieXRlcxgYIAEoBBIjCgdoaXN0b3J5GBkgAygLMhIuc2x1aWNlLnYxLkF0dGVtcHQSFAoHcGF5bG9hZBgaIAEoDEgDiAEBEhQKDGNvbnRlbnRfdHlwZRgbIAEoCRIiCgdoZWFkZXJzGBwgAygLMhEuc2x1aWNlLnYxLkhlYWRlchIMCgR0YWdzGB0gAygJEhYKDmNvcnJlbGF0aW9uX2lkGB4gASgJEhAKCHJlcGx5X3RvGB8gASgJEhcKCmNoZWNrcG9pbnQYICABKAxIBIgBARIfChdjaGVja3BvaW50X2NvbnRlbnRfdHlwZRghIAEoCRIlCghwcm9ncmVzcxgiIAEoCzITLnNsdWljZS52MS5Qcm9ncmVzcxITCgZyZXN1bHQYIyABKAxIBYgBARIbChNyZXN1bHRfY29udGVudF90eXBlGCQgASgJEhcKCmRvbmVfYXRfbXMYJSABKARIBogBARIaCg1rZXB0X3VudGlsX21zGCYgASgESAeIAQESIQoGaG9sZGVyGCcgASgLMhEuc2x1aWNlLnYxLkhvbGRlchIXCg9wYXlsb2FkX2RhbWFnZWQYKCABKAgSEQoEY29zdBgpIAEoDUgIiAEBQg4KDF9kZWFkbGluZV9tc0IQCg5fZXhwaXJlc19hdF9tc0IPCg1fcmVhc29uX2F0X21zQgoKCF9wYXlsb2FkQg0KC19jaGVja3BvaW50QgkKB19yZXN1bHRCDQoLX2RvbmVfYXRfbXNCEAoOX2tlcHRfdW50aWxfbXNCBwoFX2Nvc3QiYgoHQXR0ZW1wdBIPCgdhdHRlbXB0GAEgASgNEgsKA2VuZBgCIAEoCRIVCg1zdGFydGVkX2F0X21zGAMgASgEEhMKC2VuZGVkX2F0X21zGAQgASgEEg0KBWVycm9yGAUgASgJIkQKClBhc3RDaGFuZ2USDgoGY2hhbmdlGAEgASgJEg0KBWF0X21zGAIgASgEEgoKAmJ5GAMgASgJEgsKA3doeRgEIAEoCSIoCgZIb2xkZXISEAoIY29uc3VtZXIYASABKAkSDAoEbmFtZRgCIAEoCSI4CghQcm9ncmVzcxIPCgdwZXJjZW50GAEgASgNEgwKBG5vdGUYAiABKAkSDQoFYXRfbXMYAyABKAQiVQoSQXdhaXRSZXN1bHRSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIKCgJpZBgCIAEoCRIUCgd3YWl0X21zGAMgASgESACIAQFCCgoIX3dhaXRfbXMimgIKE0F3YWl0UmVzdWx0UmVzcG9uc2USDQoFc3RhdGUYASABKAkSEwoGcmVzdWx0GAIgASgMSACIAQESGwoTcmVzdWx0X2NvbnRlbnRfdHlwZRgDIAEoCRIXCgpkb25lX2F0X21zGAQgASgESAGIAQESGgoNa2VwdF91bnRpbF9tcxgFIAEoBEgCiAEBEiUKCHByb2dyZXNzGAYgASgLMhMuc2x1aWNlLnYxLlByb2dyZXNzEg4KBnJlYXNvbhgHIAEoCRIZCgxyZWFzb25fYXRfbXMYCCABKARIA4gBAUIJCgdfcmVzdWx0Qg0KC19kb25lX2F0X21zQhAKDl9rZXB0X3VudGlsX21zQg8KDV9yZWFzb25fYXRfbXMiggEKDUNoYW5nZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgoKAmlkGAIgASgJEg8KAmJ5GAMgASgJSACIAQESEAoDd2h5GAQgASgJSAGIAQESFAoHdmVyc2lvbhgFIAEoCUgCiAEBQgUKA19ieUIGCgRfd2h5QgoKCF92ZXJzaW9uIowBCgtNb3ZlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkSDwoCYnkYAyABKAlIAIgBARIQCgN3aHkYBCABKAlIAYgBARIUCgd2ZXJzaW9uGAUgASgJSAKIAQESCgoCdG8YBiABKAlCBQoDX2J5QgYKBF93aHlCCgoIX3ZlcnNpb24i6AIKE0NoYW5nZUZpZWxkc1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgoKAmlkGAIgASgJEg8KAmJ5GAMgASgJSACIAQESEAoDd2h5GAQgASgJSAGIAQESFAoHdmVyc2lvbhgFIAEoCUgCiAEBEhUKCHByaW9yaXR5GAYgASgNSAOIAQESFQoIZGVsYXlfbXMYByABKARIBIgBARIaCg1kZWxpdmVyX2F0X21zGAggASgESAWIAQESGQoMbWF4X2F0dGVtcHRzGAkgASgNSAaIAQESIAoEdGFncxgKIAEoCzISLnNsdWljZS52MS5UYWdMaXN0EhEKBGNvc3QYCyABKA1IB4gBAUIFCgNfYnlCBgoEX3doeUIKCghfdmVyc2lvbkILCglfcHJpb3JpdHlCCwoJX2RlbGF5X21zQhAKDl9kZWxpdmVyX2F0X21zQg8KDV9tYXhfYXR0ZW1wdHNCBwoFX2Nvc3QiGQoHVGFnTGlzdBIOCgZ2YWx1ZXMYASADKAkiEAoOQ2hhbmdlUmVzcG9uc2UimAEKEFNlbmRHcm91cFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEi0KCG1lc3NhZ2VzGAIgASgLMhsuc2x1aWNlLnYxLkdyb3VwTWVzc2FnZUxpc3QSKQoIY2FsbGJhY2sYAyABKAsyFy5zbHVpY2UudjEuR3JvdXBNZXNzYWdlEhcKD2lkZW1wb3RlbmN5X2tleRgEIAEoCSI7ChBHcm91cE1lc3NhZ2VMaXN0EicKBnZhbHVlcxgBIAMoCzIXLnNsdWljZS52MS5Hcm91cE1lc3NhZ2UisgYKDEdyb3VwTWVzc2FnZRIPCgdwYXlsb2FkGAEgASgMEhQKDGNvbnRlbnRfdHlwZRgCIAEoCRIiCgdoZWFkZXJzGAMgAygLMhEuc2x1aWNlLnYxLkhlYWRlchIMCgR0YWdzGAQgAygJEhUKCHByaW9yaXR5GAUgASgNSACIAQESFQoIZGVsYXlfbXMYBiABKARIAYgBARIaCg1kZWxpdmVyX2F0X21zGAcgASgESAKIAQESGQoMbWF4X2F0dGVtcHRzGAggASgNSAOIAQESIwoHYmFja29mZhgJIAEoCzISLnNsdWljZS52MS5CYWNrb2ZmEhQKDG9yZGVyaW5nX2tleRgKIAEoCRIQCghmYWlyX2tleRgLIAEoCRIRCglsaW1pdF9rZXkYDCABKAkSIQoGdW5pcXVlGA0gASgLMhEuc2x1aWNlLnYxLlVuaXF1ZRITCgZ0dGxfbXMYDiABKARIBIgBARIaCg1leHBpcmVzX2F0X21zGA8gASgESAWIAQESGgoNcmVzdWx0X3R0bF9tcxgQIAEoBEgGiAEBEhYKDmNvcnJlbGF0aW9uX2lkGBEgASgJEhAKCHJlcGx5X3RvGBIgASgJEhEKBGhvbGQYEyABKAhIB4gBARISCgpkZXBlbmRzX29uGBQgAygJEhkKDGRlcGVuZHNfbW9kZRgVIAEoCUgIiAEBEh0KEG9uX3BhcmVudF9mYWlsZWQYFiABKAlICYgBARINCgVxdWV1ZRgXIAEoCRIeCgVjaGFpbhgYIAMoCzIPLnNsdWljZS52MS5TdGVwEiMKCm9uX2ZhaWx1cmUYGSABKAsyDy5zbHVpY2UudjEuU3RlcBIRCgRjb3N0GBogASgNSAqIAQFCCwoJX3ByaW9yaXR5QgsKCV9kZWxheV9tc0IQCg5fZGVsaXZlcl9hdF9tc0IPCg1fbWF4X2F0dGVtcHRzQgkKB190dGxfbXNCEAoOX2V4cGlyZXNfYXRfbXNCEAoOX3Jlc3VsdF90dGxfbXNCBwoFX2hvbGRCDwoNX2RlcGVuZHNfbW9kZUITChFfb25fcGFyZW50X2ZhaWxlZEIHCgVfY29zdCJCChFTZW5kR3JvdXBSZXNwb25zZRINCgVncm91cBgBIAEoCRILCgNpZHMYAiADKAkSEQoJZHVwbGljYXRlGAMgASgIIkIKD0dldEdyb3VwUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDQoFZ3JvdXAYAiABKAkSDQoFc3RhbGUYAyABKAgiVQoFR3JvdXASDQoFZ3JvdXAYASABKAkSDwoHcGVuZGluZxgCIAEoBBIMCgRkb25lGAMgASgEEgwKBGRlYWQYBCABKAQSEAoIY2FsbGJhY2sYBSABKAkiPgoOR2V0Rmxvd1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgoKAmlkGAIgASgJEg0KBXN0YWxlGAMgASgIIuwBCgRGbG93EiYKB3BhcmVudHMYASADKAsyFS5zbHVpY2UudjEuRmxvd1BhcmVudBIKCgJpZBgCIAEoCRINCgVxdWV1ZRgDIAEoCRINCgVzdGF0ZRgEIAEoCRIOCgZyZWFzb24YBSABKAkSDQoFY2hhaW4YBiADKAkSEgoKb25fZmFpbHVyZRgHIAEoCRIlCgVncm91cBgIIAEoCzIWLnNsdWljZS52MS5Hcm91cENvdW50cxIlCghjaGlsZHJlbhgJIAMoCzITLnNsdWljZS52MS5GbG93Tm9kZRIRCgl0cnVuY2F0ZWQYCiABKAgitQEKCEZsb3dOb2RlEgoKAmlkGAEgASgJEg0KBXF1ZXVlGAIgASgJEg0KBXN0YXRlGAMgASgJEg4KBnJlYXNvbhgEIAEoCRINCgVjaGFpbhgFIAMoCRISCgpvbl9mYWlsdXJlGAYgASgJEiUKBWdyb3VwGAcgASgLMhYuc2x1aWNlLnYxLkdyb3VwQ291bnRzEiUKCGNoaWxkcmVuGAggAygLMhMuc2x1aWNlLnYxLkZsb3dOb2RlIkUKCkZsb3dQYXJlbnQSCgoCaWQYASABKAkSDQoFcXVldWUYAiABKAkSDQoFc3RhdGUYAyABKAkSDQoFZW5kZWQYBCABKAkiOgoLR3JvdXBDb3VudHMSDwoHcGVuZGluZxgBIAEoBBIMCgRkb25lGAIgASgEEgwKBGRlYWQYAyABKAQyhAkKCE1lc3NhZ2VzEjcKBFNlbmQSFi5zbHVpY2UudjEuU2VuZFJlcXVlc3QaFy5zbHVpY2UudjEuU2VuZFJlc3BvbnNlEkAKB1JlY2VpdmUSGS5zbHVpY2UudjEuUmVjZWl2ZVJlcXVlc3QaGi5zbHVpY2UudjEuUmVjZWl2ZVJlc3BvbnNlEj4KBlNldHRsZRIYLnNsdWljZS52MS5TZXR0bGVSZXF1ZXN0Ghouc2x1aWNlLnYxLlJlc3VsdHNSZXNwb25zZRI+CgZFeHRlbmQSGC5zbHVpY2UudjEuRXh0ZW5kUmVxdWVzdBoaLnNsdWljZS52MS5SZXN1bHRzUmVzcG9uc2USRwoETGlzdBIeLnNsdWljZS52MS5MaXN0TWVzc2FnZXNSZXF1ZXN0Gh8uc2x1aWNlLnYxLkxpc3RNZXNzYWdlc1Jlc3BvbnNlEjcKBFBlZWsSFi5zbHVpY2UudjEuUGVla1JlcXVlc3QaFy5zbHVpY2UudjEuUGVla1Jlc3BvbnNlEj0KA0dldBIcLnNsdWljZS52MS5HZXRNZXNzYWdlUmVxdWVzdBoYLnNsdWljZS52MS5TdG9yZWRNZXNzYWdlEkwKC0F3YWl0UmVzdWx0Eh0uc2x1aWNlLnYxLkF3YWl0UmVzdWx0UmVxdWVzdBoeLnNsdWljZS52MS5Bd2FpdFJlc3VsdFJlc3BvbnNlEj0KBkNhbmNlbBIYLnNsdWljZS52MS5DaGFuZ2VSZXF1ZXN0Ghkuc2x1aWNlLnYxLkNoYW5nZVJlc3BvbnNlEjsKBEhvbGQSGC5zbHVpY2UudjEuQ2hhbmdlUmVxdWVzdBoZLnNsdWljZS52MS5DaGFuZ2VSZXNwb25zZRI+CgdBcHByb3ZlEhguc2x1aWNlLnYxLkNoYW5nZVJlcXVlc3QaGS5zbHVpY2UudjEuQ2hhbmdlUmVzcG9uc2USOwoERGVueRIYLnNsdWljZS52MS5DaGFuZ2VSZXF1ZXN0Ghkuc2x1aWNlLnYxLkNoYW5nZVJlc3BvbnNlEjwKBVJldHJ5Ehguc2x1aWNlLnYxLkNoYW5nZVJlcXVlc3QaGS5zbHVpY2UudjEuQ2hhbmdlUmVzcG9uc2USOQoETW92ZRIWLnNsdWljZS52MS5Nb3ZlUmVxdWVzdBoZLnNsdWljZS52MS5DaGFuZ2VSZXNwb25zZRJDCgZDaGFuZ2USHi5zbHVpY2UudjEuQ2hhbmdlRmllbGRzUmVxdWVzdBoZLnNsdWljZS52MS5DaGFuZ2VSZXNwb25zZRJGCglTZW5kR3JvdXASGy5zbHVpY2UudjEuU2VuZEdyb3VwUmVxdWVzdBocLnNsdWljZS52MS5TZW5kR3JvdXBSZXNwb25zZRI4CghHZXRHcm91cBIaLnNsdWljZS52MS5HZXRHcm91cFJlcXVlc3QaEC5zbHVpY2UudjEuR3JvdXASNQoHR2V0RmxvdxIZLnNsdWljZS52MS5HZXRGbG93UmVxdWVzdBoPLnNsdWljZS52MS5GbG93YgZwcm90bzM", [file_sluice_v1_common]);
+  fileDesc("ChhzbHVpY2UvdjEvbWVzc2FnZXMucHJvdG8SCXNsdWljZS52MSJuCgtTZW5kUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDQoFcXVldWUYAiABKAkSJAoIbWVzc2FnZXMYAyADKAsyEi5zbHVpY2UudjEuTWVzc2FnZRIXCg9pZGVtcG90ZW5jeV9rZXkYBCABKAkiQgoMU2VuZFJlc3BvbnNlEgsKA2lkcxgBIAMoCRIRCglkdXBsaWNhdGUYAiABKAgSEgoKZHVwbGljYXRlcxgDIAMoDSKzAgoOUmVjZWl2ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEigKBnF1ZXVlcxgCIAMoCzIYLnNsdWljZS52MS5XZWlnaHRlZFF1ZXVlEhAKA21heBgDIAEoDUgAiAEBEhQKB3dhaXRfbXMYBCABKARIAYgBARIVCghsZWFzZV9tcxgFIAEoBEgCiAEBEhUKCGNvbnN1bWVyGAYgASgJSAOIAQESGAoLdHJhbnNhY3Rpb24YByABKAlIBIgBARIfChJ0cmFuc2FjdGlvbl90dGxfbXMYCCABKARIBYgBAUIGCgRfbWF4QgoKCF93YWl0X21zQgsKCV9sZWFzZV9tc0ILCglfY29uc3VtZXJCDgoMX3RyYW5zYWN0aW9uQhUKE190cmFuc2FjdGlvbl90dGxfbXMiPQoNV2VpZ2h0ZWRRdWV1ZRIMCgRuYW1lGAEgASgJEhMKBndlaWdodBgCIAEoDUgAiAEBQgkKB193ZWlnaHQikQEKD1JlY2VpdmVSZXNwb25zZRImCghtZXNzYWdlcxgBIAMoCzIULnNsdWljZS52MS5EZWxpdmVyZWQSGAoLdHJhbnNhY3Rpb24YAiABKAlIAIgBARIaCg1leHBpcmVzX2F0X21zGAMgASgESAGIAQFCDgoMX3RyYW5zYWN0aW9uQhAKDl9leHBpcmVzX2F0X21zIkgKDVNldHRsZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEiQKBWl0ZW1zGAIgAygLMhUuc2x1aWNlLnYxLlNldHRsZW1lbnQiRwoNRXh0ZW5kUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSIwoFaXRlbXMYAiADKAsyFC5zbHVpY2UudjEuRXh0ZW5zaW9uIjkKD1Jlc3VsdHNSZXNwb25zZRImCgdyZXN1bHRzGAEgAygLMhUuc2x1aWNlLnYxLkl0ZW1SZXN1bHQiUgoKSXRlbVJlc3VsdBIKCgJvaxgBIAEoCBIXCg9hbHJlYWR5X3NldHRsZWQYAiABKAgSHwoFZXJyb3IYAyABKAsyEC5zbHVpY2UudjEuRXJyb3IixAEKE0xpc3RNZXNzYWdlc1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg0KBXF1ZXVlGAIgASgJEhIKBXN0YXRlGAMgASgJSACIAQESEwoGY3Vyc29yGAQgASgJSAGIAQESEgoFbGltaXQYBSABKA1IAogBARIUCgdwYXlsb2FkGAYgASgISAOIAQESDQoFc3RhbGUYByABKAhCCAoGX3N0YXRlQgkKB19jdXJzb3JCCAoGX2xpbWl0QgoKCF9wYXlsb2FkIlAKFExpc3RNZXNzYWdlc1Jlc3BvbnNlEioKCG1lc3NhZ2VzGAEgAygLMhguc2x1aWNlLnYxLlN0b3JlZE1lc3NhZ2USDAoEbmV4dBgCIAEoCSK3AQoVU2VhcmNoTWVzc2FnZXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRINCgVxdWV1ZRgCIAEoCRISCgV3aGVyZRgDIAEoCUgAiAEBEhMKBmN1cnNvchgEIAEoCUgBiAEBEhIKBWxpbWl0GAUgASgNSAKIAQESFAoHcGF5bG9hZBgGIAEoCEgDiAEBQggKBl93aGVyZUIJCgdfY3Vyc29yQggKBl9saW1pdEIKCghfcGF5bG9hZCKBAQoWU2VhcmNoTWVzc2FnZXNSZXNwb25zZRIqCghtZXNzYWdlcxgBIAMoCzIYLnNsdWljZS52MS5TdG9yZWRNZXNzYWdlEg8KB3NjYW5uZWQYAiABKAQSDQoFdG90YWwYAyABKAQSDAoEbmV4dBgEIAEoCRINCgVpbmRleBgFIAEoCSJcCgtQZWVrUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDQoFcXVldWUYAiABKAkSEgoFbGltaXQYAyABKA1IAIgBARINCgVzdGFsZRgEIAEoCEIICgZfbGltaXQiTQoMUGVla1Jlc3BvbnNlEioKCG1lc3NhZ2VzGAEgAygLMhguc2x1aWNlLnYxLlN0b3JlZE1lc3NhZ2USEQoJdHJ1bmNhdGVkGAIgASgIImMKEUdldE1lc3NhZ2VSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIKCgJpZBgCIAEoCRIUCgdwYXlsb2FkGAMgASgISACIAQESDQoFc3RhbGUYBCABKAhCCgoIX3BheWxvYWQi0AgKDVN0b3JlZE1lc3NhZ2USCgoCaWQYASABKAkSDQoFcXVldWUYAiABKAkSDQoFc3RhdGUYAyABKAkSEAoIcHJpb3JpdHkYBCABKA0SEAoIYXR0ZW1wdHMYBSABKA0SFAoMbWF4X2F0dGVtcHRzGAYgASgNEhIKCmRlbGl2ZXJpZXMYByABKA0SEgoKc2VudF9hdF9tcxgIIAEoBBIYCgtkZWFkbGluZV9tcxgJIAEoBEgAiAEBEg8KB3JlY2VpcHQYCiABKAkSFAoMb3JkZXJpbmdfa2V5GAsgASgJEhAKCGZhaXJfa2V5GAwgASgJEhEKCWxpbWl0X2tleRgNIAEoCRISCgp1bmlxdWVfa2V5GA4gASgJEhoKDWV4cGlyZXNfYXRfbXMYDyABKARIAYgBARISCgpibG9ja2VkX2J5GBAgASgJEhEKCWNhbmNlbGxlZBgRIAEoCBIPCgd2ZXJzaW9uGBIgASgJEiYKB2NoYW5nZXMYEyADKAsyFS5zbHVpY2UudjEuUGFzdENoYW5nZRIOCgZyZWFzb24YFCABKAkSGQoMcmVhc29uX2F0X21zGBUgASgESAKIAQESEgoKZnJvbV9xdWV1ZRgWIAEoCRIjCgdiYWNrb2ZmGBcgASgLMhIuc2x1aWNlLnYxLkJhY2tvZmYSEgoKc2l6ZV9ieXRlcxgYIAEoBBIjCgdoaXN0b3J5GBkgAygLMhIuc2x1aWNlLnYxLkF0dGVtcHQSFAoHcGF5bG9hZBgaIAEoDEgDiAEBEhQKDGNvbnRlbnRfdHlwZRgbIAEoCRIiCgdoZWFkZXJzGBwgAygLMhEuc2x1aWNlLnYxLkhlYWRlchIMCgR0YWdzGB0gAygJEhYKDmNvcnJlbGF0aW9uX2lkGB4gASgJEhAKCHJlcGx5X3RvGB8gASgJEhcKCmNoZWNrcG9pbnQYICABKAxIBIgBARIfChdjaGVja3BvaW50X2NvbnRlbnRfdHlwZRghIAEoCRIlCghwcm9ncmVzcxgiIAEoCzITLnNsdWljZS52MS5Qcm9ncmVzcxITCgZyZXN1bHQYIyABKAxIBYgBARIbChNyZXN1bHRfY29udGVudF90eXBlGCQgASgJEhcKCmRvbmVfYXRfbXMYJSABKARIBogBARIaCg1rZXB0X3VudGlsX21zGCYgASgESAeIAQESIQoGaG9sZGVyGCcgASgLMhEuc2x1aWNlLnYxLkhvbGRlchIXCg9wYXlsb2FkX2RhbWFnZWQYKCABKAgSEQoEY29zdBgpIAEoDUgIiAEBQg4KDF9kZWFkbGluZV9tc0IQCg5fZXhwaXJlc19hdF9tc0IPCg1fcmVhc29uX2F0X21zQgoKCF9wYXlsb2FkQg0KC19jaGVja3BvaW50QgkKB19yZXN1bHRCDQoLX2RvbmVfYXRfbXNCEAoOX2tlcHRfdW50aWxfbXNCBwoFX2Nvc3QiYgoHQXR0ZW1wdBIPCgdhdHRlbXB0GAEgASgNEgsKA2VuZBgCIAEoCRIVCg1zdGFydGVkX2F0X21zGAMgASgEEhMKC2VuZGVkX2F0X21zGAQgASgEEg0KBWVycm9yGAUgASgJIkQKClBhc3RDaGFuZ2USDgoGY2hhbmdlGAEgASgJEg0KBWF0X21zGAIgASgEEgoKAmJ5GAMgASgJEgsKA3doeRgEIAEoCSIoCgZIb2xkZXISEAoIY29uc3VtZXIYASABKAkSDAoEbmFtZRgCIAEoCSI4CghQcm9ncmVzcxIPCgdwZXJjZW50GAEgASgNEgwKBG5vdGUYAiABKAkSDQoFYXRfbXMYAyABKAQiVQoSQXdhaXRSZXN1bHRSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIKCgJpZBgCIAEoCRIUCgd3YWl0X21zGAMgASgESACIAQFCCgoIX3dhaXRfbXMimgIKE0F3YWl0UmVzdWx0UmVzcG9uc2USDQoFc3RhdGUYASABKAkSEwoGcmVzdWx0GAIgASgMSACIAQESGwoTcmVzdWx0X2NvbnRlbnRfdHlwZRgDIAEoCRIXCgpkb25lX2F0X21zGAQgASgESAGIAQESGgoNa2VwdF91bnRpbF9tcxgFIAEoBEgCiAEBEiUKCHByb2dyZXNzGAYgASgLMhMuc2x1aWNlLnYxLlByb2dyZXNzEg4KBnJlYXNvbhgHIAEoCRIZCgxyZWFzb25fYXRfbXMYCCABKARIA4gBAUIJCgdfcmVzdWx0Qg0KC19kb25lX2F0X21zQhAKDl9rZXB0X3VudGlsX21zQg8KDV9yZWFzb25fYXRfbXMiggEKDUNoYW5nZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgoKAmlkGAIgASgJEg8KAmJ5GAMgASgJSACIAQESEAoDd2h5GAQgASgJSAGIAQESFAoHdmVyc2lvbhgFIAEoCUgCiAEBQgUKA19ieUIGCgRfd2h5QgoKCF92ZXJzaW9uIowBCgtNb3ZlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkSDwoCYnkYAyABKAlIAIgBARIQCgN3aHkYBCABKAlIAYgBARIUCgd2ZXJzaW9uGAUgASgJSAKIAQESCgoCdG8YBiABKAlCBQoDX2J5QgYKBF93aHlCCgoIX3ZlcnNpb24i6AIKE0NoYW5nZUZpZWxkc1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgoKAmlkGAIgASgJEg8KAmJ5GAMgASgJSACIAQESEAoDd2h5GAQgASgJSAGIAQESFAoHdmVyc2lvbhgFIAEoCUgCiAEBEhUKCHByaW9yaXR5GAYgASgNSAOIAQESFQoIZGVsYXlfbXMYByABKARIBIgBARIaCg1kZWxpdmVyX2F0X21zGAggASgESAWIAQESGQoMbWF4X2F0dGVtcHRzGAkgASgNSAaIAQESIAoEdGFncxgKIAEoCzISLnNsdWljZS52MS5UYWdMaXN0EhEKBGNvc3QYCyABKA1IB4gBAUIFCgNfYnlCBgoEX3doeUIKCghfdmVyc2lvbkILCglfcHJpb3JpdHlCCwoJX2RlbGF5X21zQhAKDl9kZWxpdmVyX2F0X21zQg8KDV9tYXhfYXR0ZW1wdHNCBwoFX2Nvc3QiGQoHVGFnTGlzdBIOCgZ2YWx1ZXMYASADKAkiEAoOQ2hhbmdlUmVzcG9uc2UimAEKEFNlbmRHcm91cFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEi0KCG1lc3NhZ2VzGAIgASgLMhsuc2x1aWNlLnYxLkdyb3VwTWVzc2FnZUxpc3QSKQoIY2FsbGJhY2sYAyABKAsyFy5zbHVpY2UudjEuR3JvdXBNZXNzYWdlEhcKD2lkZW1wb3RlbmN5X2tleRgEIAEoCSI7ChBHcm91cE1lc3NhZ2VMaXN0EicKBnZhbHVlcxgBIAMoCzIXLnNsdWljZS52MS5Hcm91cE1lc3NhZ2UisgYKDEdyb3VwTWVzc2FnZRIPCgdwYXlsb2FkGAEgASgMEhQKDGNvbnRlbnRfdHlwZRgCIAEoCRIiCgdoZWFkZXJzGAMgAygLMhEuc2x1aWNlLnYxLkhlYWRlchIMCgR0YWdzGAQgAygJEhUKCHByaW9yaXR5GAUgASgNSACIAQESFQoIZGVsYXlfbXMYBiABKARIAYgBARIaCg1kZWxpdmVyX2F0X21zGAcgASgESAKIAQESGQoMbWF4X2F0dGVtcHRzGAggASgNSAOIAQESIwoHYmFja29mZhgJIAEoCzISLnNsdWljZS52MS5CYWNrb2ZmEhQKDG9yZGVyaW5nX2tleRgKIAEoCRIQCghmYWlyX2tleRgLIAEoCRIRCglsaW1pdF9rZXkYDCABKAkSIQoGdW5pcXVlGA0gASgLMhEuc2x1aWNlLnYxLlVuaXF1ZRITCgZ0dGxfbXMYDiABKARIBIgBARIaCg1leHBpcmVzX2F0X21zGA8gASgESAWIAQESGgoNcmVzdWx0X3R0bF9tcxgQIAEoBEgGiAEBEhYKDmNvcnJlbGF0aW9uX2lkGBEgASgJEhAKCHJlcGx5X3RvGBIgASgJEhEKBGhvbGQYEyABKAhIB4gBARISCgpkZXBlbmRzX29uGBQgAygJEhkKDGRlcGVuZHNfbW9kZRgVIAEoCUgIiAEBEh0KEG9uX3BhcmVudF9mYWlsZWQYFiABKAlICYgBARINCgVxdWV1ZRgXIAEoCRIeCgVjaGFpbhgYIAMoCzIPLnNsdWljZS52MS5TdGVwEiMKCm9uX2ZhaWx1cmUYGSABKAsyDy5zbHVpY2UudjEuU3RlcBIRCgRjb3N0GBogASgNSAqIAQFCCwoJX3ByaW9yaXR5QgsKCV9kZWxheV9tc0IQCg5fZGVsaXZlcl9hdF9tc0IPCg1fbWF4X2F0dGVtcHRzQgkKB190dGxfbXNCEAoOX2V4cGlyZXNfYXRfbXNCEAoOX3Jlc3VsdF90dGxfbXNCBwoFX2hvbGRCDwoNX2RlcGVuZHNfbW9kZUITChFfb25fcGFyZW50X2ZhaWxlZEIHCgVfY29zdCJCChFTZW5kR3JvdXBSZXNwb25zZRINCgVncm91cBgBIAEoCRILCgNpZHMYAiADKAkSEQoJZHVwbGljYXRlGAMgASgIIkIKD0dldEdyb3VwUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDQoFZ3JvdXAYAiABKAkSDQoFc3RhbGUYAyABKAgiVQoFR3JvdXASDQoFZ3JvdXAYASABKAkSDwoHcGVuZGluZxgCIAEoBBIMCgRkb25lGAMgASgEEgwKBGRlYWQYBCABKAQSEAoIY2FsbGJhY2sYBSABKAkiPgoOR2V0Rmxvd1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgoKAmlkGAIgASgJEg0KBXN0YWxlGAMgASgIIuwBCgRGbG93EiYKB3BhcmVudHMYASADKAsyFS5zbHVpY2UudjEuRmxvd1BhcmVudBIKCgJpZBgCIAEoCRINCgVxdWV1ZRgDIAEoCRINCgVzdGF0ZRgEIAEoCRIOCgZyZWFzb24YBSABKAkSDQoFY2hhaW4YBiADKAkSEgoKb25fZmFpbHVyZRgHIAEoCRIlCgVncm91cBgIIAEoCzIWLnNsdWljZS52MS5Hcm91cENvdW50cxIlCghjaGlsZHJlbhgJIAMoCzITLnNsdWljZS52MS5GbG93Tm9kZRIRCgl0cnVuY2F0ZWQYCiABKAgitQEKCEZsb3dOb2RlEgoKAmlkGAEgASgJEg0KBXF1ZXVlGAIgASgJEg0KBXN0YXRlGAMgASgJEg4KBnJlYXNvbhgEIAEoCRINCgVjaGFpbhgFIAMoCRISCgpvbl9mYWlsdXJlGAYgASgJEiUKBWdyb3VwGAcgASgLMhYuc2x1aWNlLnYxLkdyb3VwQ291bnRzEiUKCGNoaWxkcmVuGAggAygLMhMuc2x1aWNlLnYxLkZsb3dOb2RlIkUKCkZsb3dQYXJlbnQSCgoCaWQYASABKAkSDQoFcXVldWUYAiABKAkSDQoFc3RhdGUYAyABKAkSDQoFZW5kZWQYBCABKAkiOgoLR3JvdXBDb3VudHMSDwoHcGVuZGluZxgBIAEoBBIMCgRkb25lGAIgASgEEgwKBGRlYWQYAyABKAQy0wkKCE1lc3NhZ2VzEjcKBFNlbmQSFi5zbHVpY2UudjEuU2VuZFJlcXVlc3QaFy5zbHVpY2UudjEuU2VuZFJlc3BvbnNlEkAKB1JlY2VpdmUSGS5zbHVpY2UudjEuUmVjZWl2ZVJlcXVlc3QaGi5zbHVpY2UudjEuUmVjZWl2ZVJlc3BvbnNlEj4KBlNldHRsZRIYLnNsdWljZS52MS5TZXR0bGVSZXF1ZXN0Ghouc2x1aWNlLnYxLlJlc3VsdHNSZXNwb25zZRI+CgZFeHRlbmQSGC5zbHVpY2UudjEuRXh0ZW5kUmVxdWVzdBoaLnNsdWljZS52MS5SZXN1bHRzUmVzcG9uc2USRwoETGlzdBIeLnNsdWljZS52MS5MaXN0TWVzc2FnZXNSZXF1ZXN0Gh8uc2x1aWNlLnYxLkxpc3RNZXNzYWdlc1Jlc3BvbnNlEk0KBlNlYXJjaBIgLnNsdWljZS52MS5TZWFyY2hNZXNzYWdlc1JlcXVlc3QaIS5zbHVpY2UudjEuU2VhcmNoTWVzc2FnZXNSZXNwb25zZRI3CgRQZWVrEhYuc2x1aWNlLnYxLlBlZWtSZXF1ZXN0Ghcuc2x1aWNlLnYxLlBlZWtSZXNwb25zZRI9CgNHZXQSHC5zbHVpY2UudjEuR2V0TWVzc2FnZVJlcXVlc3QaGC5zbHVpY2UudjEuU3RvcmVkTWVzc2FnZRJMCgtBd2FpdFJlc3VsdBIdLnNsdWljZS52MS5Bd2FpdFJlc3VsdFJlcXVlc3QaHi5zbHVpY2UudjEuQXdhaXRSZXN1bHRSZXNwb25zZRI9CgZDYW5jZWwSGC5zbHVpY2UudjEuQ2hhbmdlUmVxdWVzdBoZLnNsdWljZS52MS5DaGFuZ2VSZXNwb25zZRI7CgRIb2xkEhguc2x1aWNlLnYxLkNoYW5nZVJlcXVlc3QaGS5zbHVpY2UudjEuQ2hhbmdlUmVzcG9uc2USPgoHQXBwcm92ZRIYLnNsdWljZS52MS5DaGFuZ2VSZXF1ZXN0Ghkuc2x1aWNlLnYxLkNoYW5nZVJlc3BvbnNlEjsKBERlbnkSGC5zbHVpY2UudjEuQ2hhbmdlUmVxdWVzdBoZLnNsdWljZS52MS5DaGFuZ2VSZXNwb25zZRI8CgVSZXRyeRIYLnNsdWljZS52MS5DaGFuZ2VSZXF1ZXN0Ghkuc2x1aWNlLnYxLkNoYW5nZVJlc3BvbnNlEjkKBE1vdmUSFi5zbHVpY2UudjEuTW92ZVJlcXVlc3QaGS5zbHVpY2UudjEuQ2hhbmdlUmVzcG9uc2USQwoGQ2hhbmdlEh4uc2x1aWNlLnYxLkNoYW5nZUZpZWxkc1JlcXVlc3QaGS5zbHVpY2UudjEuQ2hhbmdlUmVzcG9uc2USRgoJU2VuZEdyb3VwEhsuc2x1aWNlLnYxLlNlbmRHcm91cFJlcXVlc3QaHC5zbHVpY2UudjEuU2VuZEdyb3VwUmVzcG9uc2USOAoIR2V0R3JvdXASGi5zbHVpY2UudjEuR2V0R3JvdXBSZXF1ZXN0GhAuc2x1aWNlLnYxLkdyb3VwEjUKB0dldEZsb3cSGS5zbHVpY2UudjEuR2V0Rmxvd1JlcXVlc3QaDy5zbHVpY2UudjEuRmxvd2IGcHJvdG8z", [file_sluice_v1_common]);
 
 /**
  * @generated from message sluice.v1.SendRequest
@@ -402,6 +402,105 @@ export const ListMessagesResponseSchema: GenMessage<ListMessagesResponse> = /*@_
   messageDesc(file_sluice_v1_messages, 10);
 
 /**
+ * @generated from message sluice.v1.SearchMessagesRequest
+ */
+export type SearchMessagesRequest = Message<"sluice.v1.SearchMessagesRequest"> & {
+  /**
+   * Empty: `default`.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * @generated from field: string queue = 2;
+   */
+  queue: string;
+
+  /**
+   * Filter that a message matches, an object of JSON as text; default: all messages.
+   *
+   * @generated from field: optional string where = 3;
+   */
+  where?: string | undefined;
+
+  /**
+   * `next` of the page before.
+   *
+   * @generated from field: optional string cursor = 4;
+   */
+  cursor?: string | undefined;
+
+  /**
+   * Maximum number of messages, 1 to 1,000; default 100.
+   *
+   * @generated from field: optional uint32 limit = 5;
+   */
+  limit?: number | undefined;
+
+  /**
+   * Whether payloads, content types, headers and histories are included; default false.
+   *
+   * @generated from field: optional bool payload = 6;
+   */
+  payload?: boolean | undefined;
+};
+
+/**
+ * Describes the message sluice.v1.SearchMessagesRequest.
+ * Use `create(SearchMessagesRequestSchema)` to create a new message.
+ */
+export const SearchMessagesRequestSchema: GenMessage<SearchMessagesRequest> = /*@__PURE__*/
+  messageDesc(file_sluice_v1_messages, 11);
+
+/**
+ * @generated from message sluice.v1.SearchMessagesResponse
+ */
+export type SearchMessagesResponse = Message<"sluice.v1.SearchMessagesResponse"> & {
+  /**
+   * By id. There may be few of them, even none, and a next page.
+   *
+   * @generated from field: repeated sluice.v1.StoredMessage messages = 1;
+   */
+  messages: StoredMessage[];
+
+  /**
+   * Number of messages that were looked at.
+   *
+   * @generated from field: uint64 scanned = 2;
+   */
+  scanned: bigint;
+
+  /**
+   * Number of messages of the queue, in the state that the filter names, if it is one.
+   *
+   * @generated from field: uint64 total = 3;
+   */
+  total: bigint;
+
+  /**
+   * Place at which the next page begins; empty when all messages were looked at.
+   *
+   * @generated from field: string next = 4;
+   */
+  next: string;
+
+  /**
+   * Index of the queue that was used, `tags` or `errors`; empty when all messages were looked at one by one.
+   *
+   * @generated from field: string index = 5;
+   */
+  index: string;
+};
+
+/**
+ * Describes the message sluice.v1.SearchMessagesResponse.
+ * Use `create(SearchMessagesResponseSchema)` to create a new message.
+ */
+export const SearchMessagesResponseSchema: GenMessage<SearchMessagesResponse> = /*@__PURE__*/
+  messageDesc(file_sluice_v1_messages, 12);
+
+/**
  * @generated from message sluice.v1.PeekRequest
  */
 export type PeekRequest = Message<"sluice.v1.PeekRequest"> & {
@@ -437,7 +536,7 @@ export type PeekRequest = Message<"sluice.v1.PeekRequest"> & {
  * Use `create(PeekRequestSchema)` to create a new message.
  */
 export const PeekRequestSchema: GenMessage<PeekRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 11);
+  messageDesc(file_sluice_v1_messages, 13);
 
 /**
  * @generated from message sluice.v1.PeekResponse
@@ -461,7 +560,7 @@ export type PeekResponse = Message<"sluice.v1.PeekResponse"> & {
  * Use `create(PeekResponseSchema)` to create a new message.
  */
 export const PeekResponseSchema: GenMessage<PeekResponse> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 12);
+  messageDesc(file_sluice_v1_messages, 14);
 
 /**
  * @generated from message sluice.v1.GetMessageRequest
@@ -499,7 +598,7 @@ export type GetMessageRequest = Message<"sluice.v1.GetMessageRequest"> & {
  * Use `create(GetMessageRequestSchema)` to create a new message.
  */
 export const GetMessageRequestSchema: GenMessage<GetMessageRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 13);
+  messageDesc(file_sluice_v1_messages, 15);
 
 /**
  * A message that was read, not received. Fields that do not apply are not set.
@@ -744,7 +843,7 @@ export type StoredMessage = Message<"sluice.v1.StoredMessage"> & {
  * Use `create(StoredMessageSchema)` to create a new message.
  */
 export const StoredMessageSchema: GenMessage<StoredMessage> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 14);
+  messageDesc(file_sluice_v1_messages, 16);
 
 /**
  * An attempt that has ended.
@@ -789,7 +888,7 @@ export type Attempt = Message<"sluice.v1.Attempt"> & {
  * Use `create(AttemptSchema)` to create a new message.
  */
 export const AttemptSchema: GenMessage<Attempt> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 15);
+  messageDesc(file_sluice_v1_messages, 17);
 
 /**
  * A change recorded in a message.
@@ -825,7 +924,7 @@ export type PastChange = Message<"sluice.v1.PastChange"> & {
  * Use `create(PastChangeSchema)` to create a new message.
  */
 export const PastChangeSchema: GenMessage<PastChange> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 16);
+  messageDesc(file_sluice_v1_messages, 18);
 
 /**
  * The consumer that holds a message.
@@ -853,7 +952,7 @@ export type Holder = Message<"sluice.v1.Holder"> & {
  * Use `create(HolderSchema)` to create a new message.
  */
 export const HolderSchema: GenMessage<Holder> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 17);
+  messageDesc(file_sluice_v1_messages, 19);
 
 /**
  * Progress of the work, as its holder reports it.
@@ -884,7 +983,7 @@ export type Progress = Message<"sluice.v1.Progress"> & {
  * Use `create(ProgressSchema)` to create a new message.
  */
 export const ProgressSchema: GenMessage<Progress> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 18);
+  messageDesc(file_sluice_v1_messages, 20);
 
 /**
  * @generated from message sluice.v1.AwaitResultRequest
@@ -915,7 +1014,7 @@ export type AwaitResultRequest = Message<"sluice.v1.AwaitResultRequest"> & {
  * Use `create(AwaitResultRequestSchema)` to create a new message.
  */
 export const AwaitResultRequestSchema: GenMessage<AwaitResultRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 19);
+  messageDesc(file_sluice_v1_messages, 21);
 
 /**
  * @generated from message sluice.v1.AwaitResultResponse
@@ -971,7 +1070,7 @@ export type AwaitResultResponse = Message<"sluice.v1.AwaitResultResponse"> & {
  * Use `create(AwaitResultResponseSchema)` to create a new message.
  */
 export const AwaitResultResponseSchema: GenMessage<AwaitResultResponse> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 20);
+  messageDesc(file_sluice_v1_messages, 22);
 
 /**
  * @generated from message sluice.v1.ChangeRequest
@@ -1016,7 +1115,7 @@ export type ChangeRequest = Message<"sluice.v1.ChangeRequest"> & {
  * Use `create(ChangeRequestSchema)` to create a new message.
  */
 export const ChangeRequestSchema: GenMessage<ChangeRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 21);
+  messageDesc(file_sluice_v1_messages, 23);
 
 /**
  * @generated from message sluice.v1.MoveRequest
@@ -1062,7 +1161,7 @@ export type MoveRequest = Message<"sluice.v1.MoveRequest"> & {
  * Use `create(MoveRequestSchema)` to create a new message.
  */
 export const MoveRequestSchema: GenMessage<MoveRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 22);
+  messageDesc(file_sluice_v1_messages, 24);
 
 /**
  * @generated from message sluice.v1.ChangeFieldsRequest
@@ -1139,7 +1238,7 @@ export type ChangeFieldsRequest = Message<"sluice.v1.ChangeFieldsRequest"> & {
  * Use `create(ChangeFieldsRequestSchema)` to create a new message.
  */
 export const ChangeFieldsRequestSchema: GenMessage<ChangeFieldsRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 23);
+  messageDesc(file_sluice_v1_messages, 25);
 
 /**
  * A list of tags, which may be given and empty.
@@ -1158,7 +1257,7 @@ export type TagList = Message<"sluice.v1.TagList"> & {
  * Use `create(TagListSchema)` to create a new message.
  */
 export const TagListSchema: GenMessage<TagList> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 24);
+  messageDesc(file_sluice_v1_messages, 26);
 
 /**
  * @generated from message sluice.v1.ChangeResponse
@@ -1171,7 +1270,7 @@ export type ChangeResponse = Message<"sluice.v1.ChangeResponse"> & {
  * Use `create(ChangeResponseSchema)` to create a new message.
  */
 export const ChangeResponseSchema: GenMessage<ChangeResponse> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 25);
+  messageDesc(file_sluice_v1_messages, 27);
 
 /**
  * @generated from message sluice.v1.SendGroupRequest
@@ -1211,7 +1310,7 @@ export type SendGroupRequest = Message<"sluice.v1.SendGroupRequest"> & {
  * Use `create(SendGroupRequestSchema)` to create a new message.
  */
 export const SendGroupRequestSchema: GenMessage<SendGroupRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 26);
+  messageDesc(file_sluice_v1_messages, 28);
 
 /**
  * A list of messages, which may be empty.
@@ -1230,7 +1329,7 @@ export type GroupMessageList = Message<"sluice.v1.GroupMessageList"> & {
  * Use `create(GroupMessageListSchema)` to create a new message.
  */
 export const GroupMessageListSchema: GenMessage<GroupMessageList> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 27);
+  messageDesc(file_sluice_v1_messages, 29);
 
 /**
  * A message of a group: the fields of Message, and its queue.
@@ -1378,7 +1477,7 @@ export type GroupMessage = Message<"sluice.v1.GroupMessage"> & {
  * Use `create(GroupMessageSchema)` to create a new message.
  */
 export const GroupMessageSchema: GenMessage<GroupMessage> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 28);
+  messageDesc(file_sluice_v1_messages, 30);
 
 /**
  * @generated from message sluice.v1.SendGroupResponse
@@ -1409,7 +1508,7 @@ export type SendGroupResponse = Message<"sluice.v1.SendGroupResponse"> & {
  * Use `create(SendGroupResponseSchema)` to create a new message.
  */
 export const SendGroupResponseSchema: GenMessage<SendGroupResponse> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 29);
+  messageDesc(file_sluice_v1_messages, 31);
 
 /**
  * @generated from message sluice.v1.GetGroupRequest
@@ -1440,7 +1539,7 @@ export type GetGroupRequest = Message<"sluice.v1.GetGroupRequest"> & {
  * Use `create(GetGroupRequestSchema)` to create a new message.
  */
 export const GetGroupRequestSchema: GenMessage<GetGroupRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 30);
+  messageDesc(file_sluice_v1_messages, 32);
 
 /**
  * @generated from message sluice.v1.Group
@@ -1483,7 +1582,7 @@ export type Group = Message<"sluice.v1.Group"> & {
  * Use `create(GroupSchema)` to create a new message.
  */
 export const GroupSchema: GenMessage<Group> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 31);
+  messageDesc(file_sluice_v1_messages, 33);
 
 /**
  * @generated from message sluice.v1.GetFlowRequest
@@ -1514,7 +1613,7 @@ export type GetFlowRequest = Message<"sluice.v1.GetFlowRequest"> & {
  * Use `create(GetFlowRequestSchema)` to create a new message.
  */
 export const GetFlowRequestSchema: GenMessage<GetFlowRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 32);
+  messageDesc(file_sluice_v1_messages, 34);
 
 /**
  * A message with its parents, and as a tree the messages that wait for it; at most 256 messages in all.
@@ -1590,7 +1689,7 @@ export type Flow = Message<"sluice.v1.Flow"> & {
  * Use `create(FlowSchema)` to create a new message.
  */
 export const FlowSchema: GenMessage<Flow> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 33);
+  messageDesc(file_sluice_v1_messages, 35);
 
 /**
  * A message of a flow; the fields have the meaning of those in Flow.
@@ -1644,7 +1743,7 @@ export type FlowNode = Message<"sluice.v1.FlowNode"> & {
  * Use `create(FlowNodeSchema)` to create a new message.
  */
 export const FlowNodeSchema: GenMessage<FlowNode> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 34);
+  messageDesc(file_sluice_v1_messages, 36);
 
 /**
  * A message that another one waits for.
@@ -1682,7 +1781,7 @@ export type FlowParent = Message<"sluice.v1.FlowParent"> & {
  * Use `create(FlowParentSchema)` to create a new message.
  */
 export const FlowParentSchema: GenMessage<FlowParent> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 35);
+  messageDesc(file_sluice_v1_messages, 37);
 
 /**
  * Numbers of messages of a group, by how they ended.
@@ -1713,7 +1812,7 @@ export type GroupCounts = Message<"sluice.v1.GroupCounts"> & {
  * Use `create(GroupCountsSchema)` to create a new message.
  */
 export const GroupCountsSchema: GenMessage<GroupCounts> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_messages, 36);
+  messageDesc(file_sluice_v1_messages, 38);
 
 /**
  * Messages of a namespace.
@@ -1772,6 +1871,16 @@ export const Messages: GenService<{
     methodKind: "unary";
     input: typeof ListMessagesRequestSchema;
     output: typeof ListMessagesResponseSchema;
+  },
+  /**
+   * Returns the messages of a queue that match a filter, by id. A call looks at a part of a long queue.
+   *
+   * @generated from rpc sluice.v1.Messages.Search
+   */
+  search: {
+    methodKind: "unary";
+    input: typeof SearchMessagesRequestSchema;
+    output: typeof SearchMessagesResponseSchema;
   },
   /**
    * Returns the messages that are next in line, without receiving them.

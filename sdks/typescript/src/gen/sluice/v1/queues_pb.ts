@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file sluice/v1/queues.proto.
  */
 export const file_sluice_v1_queues: GenFile = /*@__PURE__*/
-  fileDesc("ChZzbHVpY2UvdjEvcXVldWVzLnByb3RvEglzbHVpY2UudjEiMAoMUXVldWVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRINCgVxdWV1ZRgCIAEoCSJCCg9HZXRRdWV1ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg0KBXF1ZXVlGAIgASgJEg0KBXN0YWxlGAMgASgIIpEBChFMaXN0UXVldWVzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEwoGcHJlZml4GAIgASgJSACIAQESEgoFYWZ0ZXIYAyABKAlIAYgBARISCgVsaW1pdBgEIAEoDUgCiAEBEg0KBXN0YWxlGAUgASgIQgkKB19wcmVmaXhCCAoGX2FmdGVyQggKBl9saW1pdCJEChJMaXN0UXVldWVzUmVzcG9uc2USIAoGcXVldWVzGAEgAygLMhAuc2x1aWNlLnYxLlF1ZXVlEgwKBG5leHQYAiABKAkiwgYKD1NldFF1ZXVlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDQoFcXVldWUYAiABKAkSFQoIbGVhc2VfbXMYAyABKARIAIgBARIZCgxtYXhfYXR0ZW1wdHMYBCABKA1IAYgBARIbCg5tYXhfZGVsaXZlcmllcxgFIAEoDUgCiAEBEiMKB2JhY2tvZmYYBiABKAsyEi5zbHVpY2UudjEuQmFja29mZhITCgZwYXVzZWQYByABKAhIA4gBARITCgZjbG9zZWQYCCABKAhIBIgBARIbCg5vcmRlcmluZ19yZXRyeRgJIAEoCUgFiAEBEhYKCW9uX2V4cGlyZRgKIAEoCUgGiAEBEhkKDG1heF9tZXNzYWdlcxgLIAEoBEgHiAEBEhYKCW1heF9ieXRlcxgMIAEoBEgIiAEBEhsKDnJldGFpbl9kb25lX21zGA0gASgESAmIAQESHgoRcmV0YWluX2RvbmVfY291bnQYDiABKARICogBARISCgVsaW1pdBgPIAEoCUgLiAEBEh4KEWRlYWRfbGV0dGVyX3F1ZXVlGBAgASgJSAyIAQESKgoMZmFpcl93ZWlnaHRzGBEgASgLMhQuc2x1aWNlLnYxLldlaWdodE1hcBIVCghvdmVyZmxvdxgSIAEoCUgNiAEBEhcKCm1heF9hZ2VfbXMYEyABKARIDogBARIWCglwbGFjZW1lbnQYFCABKAlID4gBARIYCgtkZXNjcmlwdGlvbhgVIAEoCUgQiAEBQgsKCV9sZWFzZV9tc0IPCg1fbWF4X2F0dGVtcHRzQhEKD19tYXhfZGVsaXZlcmllc0IJCgdfcGF1c2VkQgkKB19jbG9zZWRCEQoPX29yZGVyaW5nX3JldHJ5QgwKCl9vbl9leHBpcmVCDwoNX21heF9tZXNzYWdlc0IMCgpfbWF4X2J5dGVzQhEKD19yZXRhaW5fZG9uZV9tc0IUChJfcmV0YWluX2RvbmVfY291bnRCCAoGX2xpbWl0QhQKEl9kZWFkX2xldHRlcl9xdWV1ZUILCglfb3ZlcmZsb3dCDQoLX21heF9hZ2VfbXNCDAoKX3BsYWNlbWVudEIOCgxfZGVzY3JpcHRpb24ingYKDVF1ZXVlU2V0dGluZ3MSFQoIbGVhc2VfbXMYASABKARIAIgBARIZCgxtYXhfYXR0ZW1wdHMYAiABKA1IAYgBARIbCg5tYXhfZGVsaXZlcmllcxgDIAEoDUgCiAEBEiMKB2JhY2tvZmYYBCABKAsyEi5zbHVpY2UudjEuQmFja29mZhITCgZwYXVzZWQYBSABKAhIA4gBARITCgZjbG9zZWQYBiABKAhIBIgBARIbCg5vcmRlcmluZ19yZXRyeRgHIAEoCUgFiAEBEhYKCW9uX2V4cGlyZRgIIAEoCUgGiAEBEhkKDG1heF9tZXNzYWdlcxgJIAEoBEgHiAEBEhYKCW1heF9ieXRlcxgKIAEoBEgIiAEBEhsKDnJldGFpbl9kb25lX21zGAsgASgESAmIAQESHgoRcmV0YWluX2RvbmVfY291bnQYDCABKARICogBARISCgVsaW1pdBgNIAEoCUgLiAEBEh4KEWRlYWRfbGV0dGVyX3F1ZXVlGA4gASgJSAyIAQESKgoMZmFpcl93ZWlnaHRzGA8gASgLMhQuc2x1aWNlLnYxLldlaWdodE1hcBIVCghvdmVyZmxvdxgQIAEoCUgNiAEBEhcKCm1heF9hZ2VfbXMYESABKARIDogBARIWCglwbGFjZW1lbnQYEiABKAlID4gBARIYCgtkZXNjcmlwdGlvbhgTIAEoCUgQiAEBQgsKCV9sZWFzZV9tc0IPCg1fbWF4X2F0dGVtcHRzQhEKD19tYXhfZGVsaXZlcmllc0IJCgdfcGF1c2VkQgkKB19jbG9zZWRCEQoPX29yZGVyaW5nX3JldHJ5QgwKCl9vbl9leHBpcmVCDwoNX21heF9tZXNzYWdlc0IMCgpfbWF4X2J5dGVzQhEKD19yZXRhaW5fZG9uZV9tc0IUChJfcmV0YWluX2RvbmVfY291bnRCCAoGX2xpbWl0QhQKEl9kZWFkX2xldHRlcl9xdWV1ZUILCglfb3ZlcmZsb3dCDQoLX21heF9hZ2VfbXNCDAoKX3BsYWNlbWVudEIOCgxfZGVzY3JpcHRpb24ibAoJV2VpZ2h0TWFwEjAKBnZhbHVlcxgBIAMoCzIgLnNsdWljZS52MS5XZWlnaHRNYXAuVmFsdWVzRW50cnkaLQoLVmFsdWVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgNOgI4ASLNAgoFUXVldWUSDAoEbmFtZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSKgoIc2V0dGluZ3MYAyABKAsyGC5zbHVpY2UudjEuUXVldWVTZXR0aW5ncxIhCgZjb3VudHMYBCABKAsyES5zbHVpY2UudjEuQ291bnRzEigKCmJsb2NrZWRfYnkYBSABKAsyFC5zbHVpY2UudjEuQmxvY2tlZEJ5EiEKBnRvdGFscxgGIAEoCzIRLnNsdWljZS52MS5Ub3RhbHMSDQoFYnl0ZXMYByABKAQSFQoNY3JlYXRlZF9hdF9tcxgIIAEoBBInCglyZWRyaXZpbmcYCSABKAsyFC5zbHVpY2UudjEuUmVkcml2aW5nEiAKE29sZGVzdF9yZWFkeV9hZ2VfbXMYCiABKARIAIgBAUIWChRfb2xkZXN0X3JlYWR5X2FnZV9tcyJzCgZDb3VudHMSDwoHZGVsYXllZBgBIAEoBBINCgVyZWFkeRgCIAEoBBIOCgZsZWFzZWQYAyABKAQSDAoEaGVsZBgEIAEoBBIMCgRkZWFkGAUgASgEEg8KB2Jsb2NrZWQYBiABKAQSDAoEZG9uZRgHIAEoBCJTCglCbG9ja2VkQnkSFAoMb3JkZXJpbmdfa2V5GAEgASgEEg0KBWxpbWl0GAIgASgEEg8KB3BhcmVudHMYAyABKAQSEAoIY29uc3VtZXIYBCABKAQi/AEKBlRvdGFscxIMCgRzZW50GAEgASgEEhEKCWRlbGl2ZXJlZBgCIAEoBBINCgVhY2tlZBgDIAEoBBIOCgZuYWNrZWQYBCABKAQSEAoIcmVsZWFzZWQYBSABKAQSEAoIcmVqZWN0ZWQYBiABKAQSDwoHZXhwaXJlZBgHIAEoBBIMCgRkaWVkGAggASgEEhAKCHJlZHJpdmVuGAkgASgEEg8KB2Ryb3BwZWQYCiABKAQSFAoMcmVwbGllc19sb3N0GAsgASgEEhEKCWNhbmNlbGxlZBgMIAEoBBIQCghtb3ZlZF9pbhgNIAEoBBIRCgltb3ZlZF9vdXQYDiABKAQiLQoJUmVkcml2aW5nEgwKBGxlZnQYASABKAQSEgoKcGVyX3NlY29uZBgCIAEoDSIhCg5EZWxldGVSZXNwb25zZRIPCgdkZWxldGVkGAEgASgEIh8KDVB1cmdlUmVzcG9uc2USDgoGcHVyZ2VkGAEgASgEIqIBCg9MaXN0RGVhZFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg0KBXF1ZXVlGAIgASgJEhMKBmN1cnNvchgDIAEoCUgAiAEBEhIKBWxpbWl0GAQgASgNSAGIAQESFAoHcGF5bG9hZBgFIAEoCEgCiAEBEg0KBXN0YWxlGAYgASgIQgkKB19jdXJzb3JCCAoGX2xpbWl0QgoKCF9wYXlsb2FkIocBChZDb3VudERlYWRFcnJvcnNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRINCgVxdWV1ZRgCIAEoCRITCgZjdXJzb3IYAyABKAlIAIgBARISCgVsaW1pdBgEIAEoDUgBiAEBEg0KBXN0YWxlGAUgASgIQgkKB19jdXJzb3JCCAoGX2xpbWl0IrcBChdDb3VudERlYWRFcnJvcnNSZXNwb25zZRIkCgZlcnJvcnMYASADKAsyFC5zbHVpY2UudjEuRGVhZEVycm9yEhQKDHdpdGhvdXRfdGV4dBgCIAEoBBIYChB3aXRoX290aGVyX3RleHRzGAMgASgEEg8KB3NjYW5uZWQYBCABKAQSEQoEbmV4dBgFIAEoCUgAiAEBEhkKEXdpdGhfZGFtYWdlZF90ZXh0GAYgASgEQgcKBV9uZXh0IiwKCURlYWRFcnJvchINCgVlcnJvchgBIAEoCRIQCghtZXNzYWdlcxgCIAEoBCKBAQoOUmVkcml2ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg0KBXF1ZXVlGAIgASgJEgsKA2lkcxgDIAMoCRIQCgNhbGwYBCABKAhIAIgBARIXCgpwZXJfc2Vjb25kGAUgASgNSAGIAQFCBgoEX2FsbEINCgtfcGVyX3NlY29uZCIjCg9SZWRyaXZlUmVzcG9uc2USEAoIcmVkcml2ZW4YASABKAQiIgoSRW5kUmVkcml2ZVJlc3BvbnNlEgwKBGxlZnQYASABKAQiXAoRRGVsZXRlRGVhZFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg0KBXF1ZXVlGAIgASgJEgsKA2lkcxgDIAMoCRIQCgNhbGwYBCABKAhIAIgBAUIGCgRfYWxsInMKE0xpc3REZWZhdWx0c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhIKBWFmdGVyGAIgASgJSACIAQESEgoFbGltaXQYAyABKA1IAYgBARINCgVzdGFsZRgEIAEoCEIICgZfYWZ0ZXJCCAoGX2xpbWl0IlAKFExpc3REZWZhdWx0c1Jlc3BvbnNlEioKCGRlZmF1bHRzGAEgAygLMhguc2x1aWNlLnYxLlF1ZXVlRGVmYXVsdHMSDAoEbmV4dBgCIAEoCSI1Cg9EZWZhdWx0c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg8KB3BhdHRlcm4YAiABKAkiRwoSR2V0RGVmYXVsdHNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIPCgdwYXR0ZXJuGAIgASgJEg0KBXN0YWxlGAMgASgIIscGChJQdXREZWZhdWx0c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg8KB3BhdHRlcm4YAiABKAkSFQoIbGVhc2VfbXMYAyABKARIAIgBARIZCgxtYXhfYXR0ZW1wdHMYBCABKA1IAYgBARIbCg5tYXhfZGVsaXZlcmllcxgFIAEoDUgCiAEBEiMKB2JhY2tvZmYYBiABKAsyEi5zbHVpY2UudjEuQmFja29mZhITCgZwYXVzZWQYByABKAhIA4gBARITCgZjbG9zZWQYCCABKAhIBIgBARIbCg5vcmRlcmluZ19yZXRyeRgJIAEoCUgFiAEBEhYKCW9uX2V4cGlyZRgKIAEoCUgGiAEBEhkKDG1heF9tZXNzYWdlcxgLIAEoBEgHiAEBEhYKCW1heF9ieXRlcxgMIAEoBEgIiAEBEhsKDnJldGFpbl9kb25lX21zGA0gASgESAmIAQESHgoRcmV0YWluX2RvbmVfY291bnQYDiABKARICogBARISCgVsaW1pdBgPIAEoCUgLiAEBEh4KEWRlYWRfbGV0dGVyX3F1ZXVlGBAgASgJSAyIAQESKgoMZmFpcl93ZWlnaHRzGBEgASgLMhQuc2x1aWNlLnYxLldlaWdodE1hcBIVCghvdmVyZmxvdxgSIAEoCUgNiAEBEhcKCm1heF9hZ2VfbXMYEyABKARIDogBARIWCglwbGFjZW1lbnQYFCABKAlID4gBARIYCgtkZXNjcmlwdGlvbhgVIAEoCUgQiAEBQgsKCV9sZWFzZV9tc0IPCg1fbWF4X2F0dGVtcHRzQhEKD19tYXhfZGVsaXZlcmllc0IJCgdfcGF1c2VkQgkKB19jbG9zZWRCEQoPX29yZGVyaW5nX3JldHJ5QgwKCl9vbl9leHBpcmVCDwoNX21heF9tZXNzYWdlc0IMCgpfbWF4X2J5dGVzQhEKD19yZXRhaW5fZG9uZV9tc0IUChJfcmV0YWluX2RvbmVfY291bnRCCAoGX2xpbWl0QhQKEl9kZWFkX2xldHRlcl9xdWV1ZUILCglfb3ZlcmZsb3dCDQoLX21heF9hZ2VfbXNCDAoKX3BsYWNlbWVudEIOCgxfZGVzY3JpcHRpb24iTAoNUXVldWVEZWZhdWx0cxIPCgdwYXR0ZXJuGAEgASgJEioKCHNldHRpbmdzGAIgASgLMhguc2x1aWNlLnYxLlF1ZXVlU2V0dGluZ3MiGAoWRGVsZXRlRGVmYXVsdHNSZXNwb25zZTLdCQoGUXVldWVzEkMKBExpc3QSHC5zbHVpY2UudjEuTGlzdFF1ZXVlc1JlcXVlc3QaHS5zbHVpY2UudjEuTGlzdFF1ZXVlc1Jlc3BvbnNlEjMKA0dldBIaLnNsdWljZS52MS5HZXRRdWV1ZVJlcXVlc3QaEC5zbHVpY2UudjEuUXVldWUSMwoDUHV0Ehouc2x1aWNlLnYxLlNldFF1ZXVlUmVxdWVzdBoQLnNsdWljZS52MS5RdWV1ZRI2CgZDaGFuZ2USGi5zbHVpY2UudjEuU2V0UXVldWVSZXF1ZXN0GhAuc2x1aWNlLnYxLlF1ZXVlEjwKBkRlbGV0ZRIXLnNsdWljZS52MS5RdWV1ZVJlcXVlc3QaGS5zbHVpY2UudjEuRGVsZXRlUmVzcG9uc2USMgoFUGF1c2USFy5zbHVpY2UudjEuUXVldWVSZXF1ZXN0GhAuc2x1aWNlLnYxLlF1ZXVlEjMKBlJlc3VtZRIXLnNsdWljZS52MS5RdWV1ZVJlcXVlc3QaEC5zbHVpY2UudjEuUXVldWUSMgoFQ2xvc2USFy5zbHVpY2UudjEuUXVldWVSZXF1ZXN0GhAuc2x1aWNlLnYxLlF1ZXVlEjEKBE9wZW4SFy5zbHVpY2UudjEuUXVldWVSZXF1ZXN0GhAuc2x1aWNlLnYxLlF1ZXVlEjoKBVB1cmdlEhcuc2x1aWNlLnYxLlF1ZXVlUmVxdWVzdBoYLnNsdWljZS52MS5QdXJnZVJlc3BvbnNlEkcKCExpc3REZWFkEhouc2x1aWNlLnYxLkxpc3REZWFkUmVxdWVzdBofLnNsdWljZS52MS5MaXN0TWVzc2FnZXNSZXNwb25zZRJYCg9Db3VudERlYWRFcnJvcnMSIS5zbHVpY2UudjEuQ291bnREZWFkRXJyb3JzUmVxdWVzdBoiLnNsdWljZS52MS5Db3VudERlYWRFcnJvcnNSZXNwb25zZRJACgdSZWRyaXZlEhkuc2x1aWNlLnYxLlJlZHJpdmVSZXF1ZXN0Ghouc2x1aWNlLnYxLlJlZHJpdmVSZXNwb25zZRJECgpFbmRSZWRyaXZlEhcuc2x1aWNlLnYxLlF1ZXVlUmVxdWVzdBodLnNsdWljZS52MS5FbmRSZWRyaXZlUmVzcG9uc2USRQoKRGVsZXRlRGVhZBIcLnNsdWljZS52MS5EZWxldGVEZWFkUmVxdWVzdBoZLnNsdWljZS52MS5EZWxldGVSZXNwb25zZRJPCgxMaXN0RGVmYXVsdHMSHi5zbHVpY2UudjEuTGlzdERlZmF1bHRzUmVxdWVzdBofLnNsdWljZS52MS5MaXN0RGVmYXVsdHNSZXNwb25zZRJGCgtHZXREZWZhdWx0cxIdLnNsdWljZS52MS5HZXREZWZhdWx0c1JlcXVlc3QaGC5zbHVpY2UudjEuUXVldWVEZWZhdWx0cxJGCgtQdXREZWZhdWx0cxIdLnNsdWljZS52MS5QdXREZWZhdWx0c1JlcXVlc3QaGC5zbHVpY2UudjEuUXVldWVEZWZhdWx0cxJPCg5EZWxldGVEZWZhdWx0cxIaLnNsdWljZS52MS5EZWZhdWx0c1JlcXVlc3QaIS5zbHVpY2UudjEuRGVsZXRlRGVmYXVsdHNSZXNwb25zZWIGcHJvdG8z", [file_sluice_v1_common, file_sluice_v1_messages]);
+  fileDesc("ChZzbHVpY2UvdjEvcXVldWVzLnByb3RvEglzbHVpY2UudjEiMAoMUXVldWVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRINCgVxdWV1ZRgCIAEoCSJCCg9HZXRRdWV1ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg0KBXF1ZXVlGAIgASgJEg0KBXN0YWxlGAMgASgIIpEBChFMaXN0UXVldWVzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEwoGcHJlZml4GAIgASgJSACIAQESEgoFYWZ0ZXIYAyABKAlIAYgBARISCgVsaW1pdBgEIAEoDUgCiAEBEg0KBXN0YWxlGAUgASgIQgkKB19wcmVmaXhCCAoGX2FmdGVyQggKBl9saW1pdCJEChJMaXN0UXVldWVzUmVzcG9uc2USIAoGcXVldWVzGAEgAygLMhAuc2x1aWNlLnYxLlF1ZXVlEgwKBG5leHQYAiABKAkiqQkKD1NldFF1ZXVlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDQoFcXVldWUYAiABKAkSFQoIbGVhc2VfbXMYAyABKARIAIgBARIZCgxtYXhfYXR0ZW1wdHMYBCABKA1IAYgBARIbCg5tYXhfZGVsaXZlcmllcxgFIAEoDUgCiAEBEiMKB2JhY2tvZmYYBiABKAsyEi5zbHVpY2UudjEuQmFja29mZhITCgZwYXVzZWQYByABKAhIA4gBARITCgZjbG9zZWQYCCABKAhIBIgBARIbCg5vcmRlcmluZ19yZXRyeRgJIAEoCUgFiAEBEhYKCW9uX2V4cGlyZRgKIAEoCUgGiAEBEhkKDG1heF9tZXNzYWdlcxgLIAEoBEgHiAEBEhYKCW1heF9ieXRlcxgMIAEoBEgIiAEBEhsKDnJldGFpbl9kb25lX21zGA0gASgESAmIAQESHgoRcmV0YWluX2RvbmVfY291bnQYDiABKARICogBARISCgVsaW1pdBgPIAEoCUgLiAEBEh4KEWRlYWRfbGV0dGVyX3F1ZXVlGBAgASgJSAyIAQESKgoMZmFpcl93ZWlnaHRzGBEgASgLMhQuc2x1aWNlLnYxLldlaWdodE1hcBIVCghvdmVyZmxvdxgSIAEoCUgNiAEBEhcKCm1heF9hZ2VfbXMYEyABKARIDogBARIWCglwbGFjZW1lbnQYFCABKAlID4gBARIYCgtkZXNjcmlwdGlvbhgVIAEoCUgQiAEBEhUKCHB1c2hfdXJsGBYgASgJSBGIAQESLwoMcHVzaF9zZWNyZXRzGBcgASgLMhkuc2x1aWNlLnYxLlB1c2hTZWNyZXRMaXN0EhwKD3B1c2hfdGltZW91dF9tcxgYIAEoDUgSiAEBEh0KEHB1c2hfY29uY3VycmVuY3kYGSABKA1IE4gBARIWCglwdXNoX3JhdGUYGiABKA1IFIgBARIuCgxwdXNoX2hlYWRlcnMYGyABKAsyGC5zbHVpY2UudjEuUHVzaEhlYWRlck1hcBIYCgtwdXNoX3BhdXNlZBgcIAEoCEgViAEBEhkKDHNlYXJjaF9pbmRleBgdIAEoCUgWiAEBQgsKCV9sZWFzZV9tc0IPCg1fbWF4X2F0dGVtcHRzQhEKD19tYXhfZGVsaXZlcmllc0IJCgdfcGF1c2VkQgkKB19jbG9zZWRCEQoPX29yZGVyaW5nX3JldHJ5QgwKCl9vbl9leHBpcmVCDwoNX21heF9tZXNzYWdlc0IMCgpfbWF4X2J5dGVzQhEKD19yZXRhaW5fZG9uZV9tc0IUChJfcmV0YWluX2RvbmVfY291bnRCCAoGX2xpbWl0QhQKEl9kZWFkX2xldHRlcl9xdWV1ZUILCglfb3ZlcmZsb3dCDQoLX21heF9hZ2VfbXNCDAoKX3BsYWNlbWVudEIOCgxfZGVzY3JpcHRpb25CCwoJX3B1c2hfdXJsQhIKEF9wdXNoX3RpbWVvdXRfbXNCEwoRX3B1c2hfY29uY3VycmVuY3lCDAoKX3B1c2hfcmF0ZUIOCgxfcHVzaF9wYXVzZWRCDwoNX3NlYXJjaF9pbmRleCKFCQoNUXVldWVTZXR0aW5ncxIVCghsZWFzZV9tcxgBIAEoBEgAiAEBEhkKDG1heF9hdHRlbXB0cxgCIAEoDUgBiAEBEhsKDm1heF9kZWxpdmVyaWVzGAMgASgNSAKIAQESIwoHYmFja29mZhgEIAEoCzISLnNsdWljZS52MS5CYWNrb2ZmEhMKBnBhdXNlZBgFIAEoCEgDiAEBEhMKBmNsb3NlZBgGIAEoCEgEiAEBEhsKDm9yZGVyaW5nX3JldHJ5GAcgASgJSAWIAQESFgoJb25fZXhwaXJlGAggASgJSAaIAQESGQoMbWF4X21lc3NhZ2VzGAkgASgESAeIAQESFgoJbWF4X2J5dGVzGAogASgESAiIAQESGwoOcmV0YWluX2RvbmVfbXMYCyABKARICYgBARIeChFyZXRhaW5fZG9uZV9jb3VudBgMIAEoBEgKiAEBEhIKBWxpbWl0GA0gASgJSAuIAQESHgoRZGVhZF9sZXR0ZXJfcXVldWUYDiABKAlIDIgBARIqCgxmYWlyX3dlaWdodHMYDyABKAsyFC5zbHVpY2UudjEuV2VpZ2h0TWFwEhUKCG92ZXJmbG93GBAgASgJSA2IAQESFwoKbWF4X2FnZV9tcxgRIAEoBEgOiAEBEhYKCXBsYWNlbWVudBgSIAEoCUgPiAEBEhgKC2Rlc2NyaXB0aW9uGBMgASgJSBCIAQESFQoIcHVzaF91cmwYFCABKAlIEYgBARIvCgxwdXNoX3NlY3JldHMYFSABKAsyGS5zbHVpY2UudjEuUHVzaFNlY3JldExpc3QSHAoPcHVzaF90aW1lb3V0X21zGBYgASgNSBKIAQESHQoQcHVzaF9jb25jdXJyZW5jeRgXIAEoDUgTiAEBEhYKCXB1c2hfcmF0ZRgYIAEoDUgUiAEBEi4KDHB1c2hfaGVhZGVycxgZIAEoCzIYLnNsdWljZS52MS5QdXNoSGVhZGVyTWFwEhgKC3B1c2hfcGF1c2VkGBogASgISBWIAQESGQoMc2VhcmNoX2luZGV4GBsgASgJSBaIAQFCCwoJX2xlYXNlX21zQg8KDV9tYXhfYXR0ZW1wdHNCEQoPX21heF9kZWxpdmVyaWVzQgkKB19wYXVzZWRCCQoHX2Nsb3NlZEIRCg9fb3JkZXJpbmdfcmV0cnlCDAoKX29uX2V4cGlyZUIPCg1fbWF4X21lc3NhZ2VzQgwKCl9tYXhfYnl0ZXNCEQoPX3JldGFpbl9kb25lX21zQhQKEl9yZXRhaW5fZG9uZV9jb3VudEIICgZfbGltaXRCFAoSX2RlYWRfbGV0dGVyX3F1ZXVlQgsKCV9vdmVyZmxvd0INCgtfbWF4X2FnZV9tc0IMCgpfcGxhY2VtZW50Qg4KDF9kZXNjcmlwdGlvbkILCglfcHVzaF91cmxCEgoQX3B1c2hfdGltZW91dF9tc0ITChFfcHVzaF9jb25jdXJyZW5jeUIMCgpfcHVzaF9yYXRlQg4KDF9wdXNoX3BhdXNlZEIPCg1fc2VhcmNoX2luZGV4IiAKDlB1c2hTZWNyZXRMaXN0Eg4KBnZhbHVlcxgBIAMoCSJ0Cg1QdXNoSGVhZGVyTWFwEjQKBnZhbHVlcxgBIAMoCzIkLnNsdWljZS52MS5QdXNoSGVhZGVyTWFwLlZhbHVlc0VudHJ5Gi0KC1ZhbHVlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEibAoJV2VpZ2h0TWFwEjAKBnZhbHVlcxgBIAMoCzIgLnNsdWljZS52MS5XZWlnaHRNYXAuVmFsdWVzRW50cnkaLQoLVmFsdWVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgNOgI4ASLNAgoFUXVldWUSDAoEbmFtZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSKgoIc2V0dGluZ3MYAyABKAsyGC5zbHVpY2UudjEuUXVldWVTZXR0aW5ncxIhCgZjb3VudHMYBCABKAsyES5zbHVpY2UudjEuQ291bnRzEigKCmJsb2NrZWRfYnkYBSABKAsyFC5zbHVpY2UudjEuQmxvY2tlZEJ5EiEKBnRvdGFscxgGIAEoCzIRLnNsdWljZS52MS5Ub3RhbHMSDQoFYnl0ZXMYByABKAQSFQoNY3JlYXRlZF9hdF9tcxgIIAEoBBInCglyZWRyaXZpbmcYCSABKAsyFC5zbHVpY2UudjEuUmVkcml2aW5nEiAKE29sZGVzdF9yZWFkeV9hZ2VfbXMYCiABKARIAIgBAUIWChRfb2xkZXN0X3JlYWR5X2FnZV9tcyJzCgZDb3VudHMSDwoHZGVsYXllZBgBIAEoBBINCgVyZWFkeRgCIAEoBBIOCgZsZWFzZWQYAyABKAQSDAoEaGVsZBgEIAEoBBIMCgRkZWFkGAUgASgEEg8KB2Jsb2NrZWQYBiABKAQSDAoEZG9uZRgHIAEoBCJTCglCbG9ja2VkQnkSFAoMb3JkZXJpbmdfa2V5GAEgASgEEg0KBWxpbWl0GAIgASgEEg8KB3BhcmVudHMYAyABKAQSEAoIY29uc3VtZXIYBCABKAQi/AEKBlRvdGFscxIMCgRzZW50GAEgASgEEhEKCWRlbGl2ZXJlZBgCIAEoBBINCgVhY2tlZBgDIAEoBBIOCgZuYWNrZWQYBCABKAQSEAoIcmVsZWFzZWQYBSABKAQSEAoIcmVqZWN0ZWQYBiABKAQSDwoHZXhwaXJlZBgHIAEoBBIMCgRkaWVkGAggASgEEhAKCHJlZHJpdmVuGAkgASgEEg8KB2Ryb3BwZWQYCiABKAQSFAoMcmVwbGllc19sb3N0GAsgASgEEhEKCWNhbmNlbGxlZBgMIAEoBBIQCghtb3ZlZF9pbhgNIAEoBBIRCgltb3ZlZF9vdXQYDiABKAQiLQoJUmVkcml2aW5nEgwKBGxlZnQYASABKAQSEgoKcGVyX3NlY29uZBgCIAEoDSIhCg5EZWxldGVSZXNwb25zZRIPCgdkZWxldGVkGAEgASgEIh8KDVB1cmdlUmVzcG9uc2USDgoGcHVyZ2VkGAEgASgEIlMKEUxpc3RQdXNoZXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRINCgVxdWV1ZRgCIAEoCRISCgVsaW1pdBgDIAEoDUgAiAEBQggKBl9saW1pdCI1ChJMaXN0UHVzaGVzUmVzcG9uc2USHwoGcHVzaGVzGAEgAygLMg8uc2x1aWNlLnYxLlB1c2gi3AEKBFB1c2gSCgoCaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoDRINCgVhdF9tcxgDIAEoBBIPCgd0b29rX21zGAQgASgEEg8KB291dGNvbWUYBSABKAkSEwoGc3RhdHVzGAYgASgNSACIAQESEgoFZXJyb3IYByABKAlIAYgBARIVCghkZWxheV9tcxgIIAEoBEgCiAEBEhYKCXVuc2V0dGxlZBgJIAEoCUgDiAEBQgkKB19zdGF0dXNCCAoGX2Vycm9yQgsKCV9kZWxheV9tc0IMCgpfdW5zZXR0bGVkIqIBCg9MaXN0RGVhZFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg0KBXF1ZXVlGAIgASgJEhMKBmN1cnNvchgDIAEoCUgAiAEBEhIKBWxpbWl0GAQgASgNSAGIAQESFAoHcGF5bG9hZBgFIAEoCEgCiAEBEg0KBXN0YWxlGAYgASgIQgkKB19jdXJzb3JCCAoGX2xpbWl0QgoKCF9wYXlsb2FkIocBChZDb3VudERlYWRFcnJvcnNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRINCgVxdWV1ZRgCIAEoCRITCgZjdXJzb3IYAyABKAlIAIgBARISCgVsaW1pdBgEIAEoDUgBiAEBEg0KBXN0YWxlGAUgASgIQgkKB19jdXJzb3JCCAoGX2xpbWl0IrcBChdDb3VudERlYWRFcnJvcnNSZXNwb25zZRIkCgZlcnJvcnMYASADKAsyFC5zbHVpY2UudjEuRGVhZEVycm9yEhQKDHdpdGhvdXRfdGV4dBgCIAEoBBIYChB3aXRoX290aGVyX3RleHRzGAMgASgEEg8KB3NjYW5uZWQYBCABKAQSEQoEbmV4dBgFIAEoCUgAiAEBEhkKEXdpdGhfZGFtYWdlZF90ZXh0GAYgASgEQgcKBV9uZXh0IkEKCURlYWRFcnJvchINCgVlcnJvchgBIAEoCRIQCghtZXNzYWdlcxgCIAEoBBITCgtmaW5nZXJwcmludBgDIAEoCSKBAQoOUmVkcml2ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg0KBXF1ZXVlGAIgASgJEgsKA2lkcxgDIAMoCRIQCgNhbGwYBCABKAhIAIgBARIXCgpwZXJfc2Vjb25kGAUgASgNSAGIAQFCBgoEX2FsbEINCgtfcGVyX3NlY29uZCIjCg9SZWRyaXZlUmVzcG9uc2USEAoIcmVkcml2ZW4YASABKAQiIgoSRW5kUmVkcml2ZVJlc3BvbnNlEgwKBGxlZnQYASABKAQiXAoRRGVsZXRlRGVhZFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg0KBXF1ZXVlGAIgASgJEgsKA2lkcxgDIAMoCRIQCgNhbGwYBCABKAhIAIgBAUIGCgRfYWxsInMKE0xpc3REZWZhdWx0c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhIKBWFmdGVyGAIgASgJSACIAQESEgoFbGltaXQYAyABKA1IAYgBARINCgVzdGFsZRgEIAEoCEIICgZfYWZ0ZXJCCAoGX2xpbWl0IlAKFExpc3REZWZhdWx0c1Jlc3BvbnNlEioKCGRlZmF1bHRzGAEgAygLMhguc2x1aWNlLnYxLlF1ZXVlRGVmYXVsdHMSDAoEbmV4dBgCIAEoCSI1Cg9EZWZhdWx0c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg8KB3BhdHRlcm4YAiABKAkiRwoSR2V0RGVmYXVsdHNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIPCgdwYXR0ZXJuGAIgASgJEg0KBXN0YWxlGAMgASgIIq4JChJQdXREZWZhdWx0c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg8KB3BhdHRlcm4YAiABKAkSFQoIbGVhc2VfbXMYAyABKARIAIgBARIZCgxtYXhfYXR0ZW1wdHMYBCABKA1IAYgBARIbCg5tYXhfZGVsaXZlcmllcxgFIAEoDUgCiAEBEiMKB2JhY2tvZmYYBiABKAsyEi5zbHVpY2UudjEuQmFja29mZhITCgZwYXVzZWQYByABKAhIA4gBARITCgZjbG9zZWQYCCABKAhIBIgBARIbCg5vcmRlcmluZ19yZXRyeRgJIAEoCUgFiAEBEhYKCW9uX2V4cGlyZRgKIAEoCUgGiAEBEhkKDG1heF9tZXNzYWdlcxgLIAEoBEgHiAEBEhYKCW1heF9ieXRlcxgMIAEoBEgIiAEBEhsKDnJldGFpbl9kb25lX21zGA0gASgESAmIAQESHgoRcmV0YWluX2RvbmVfY291bnQYDiABKARICogBARISCgVsaW1pdBgPIAEoCUgLiAEBEh4KEWRlYWRfbGV0dGVyX3F1ZXVlGBAgASgJSAyIAQESKgoMZmFpcl93ZWlnaHRzGBEgASgLMhQuc2x1aWNlLnYxLldlaWdodE1hcBIVCghvdmVyZmxvdxgSIAEoCUgNiAEBEhcKCm1heF9hZ2VfbXMYEyABKARIDogBARIWCglwbGFjZW1lbnQYFCABKAlID4gBARIYCgtkZXNjcmlwdGlvbhgVIAEoCUgQiAEBEhUKCHB1c2hfdXJsGBYgASgJSBGIAQESLwoMcHVzaF9zZWNyZXRzGBcgASgLMhkuc2x1aWNlLnYxLlB1c2hTZWNyZXRMaXN0EhwKD3B1c2hfdGltZW91dF9tcxgYIAEoDUgSiAEBEh0KEHB1c2hfY29uY3VycmVuY3kYGSABKA1IE4gBARIWCglwdXNoX3JhdGUYGiABKA1IFIgBARIuCgxwdXNoX2hlYWRlcnMYGyABKAsyGC5zbHVpY2UudjEuUHVzaEhlYWRlck1hcBIYCgtwdXNoX3BhdXNlZBgcIAEoCEgViAEBEhkKDHNlYXJjaF9pbmRleBgdIAEoCUgWiAEBQgsKCV9sZWFzZV9tc0IPCg1fbWF4X2F0dGVtcHRzQhEKD19tYXhfZGVsaXZlcmllc0IJCgdfcGF1c2VkQgkKB19jbG9zZWRCEQoPX29yZGVyaW5nX3JldHJ5QgwKCl9vbl9leHBpcmVCDwoNX21heF9tZXNzYWdlc0IMCgpfbWF4X2J5dGVzQhEKD19yZXRhaW5fZG9uZV9tc0IUChJfcmV0YWluX2RvbmVfY291bnRCCAoGX2xpbWl0QhQKEl9kZWFkX2xldHRlcl9xdWV1ZUILCglfb3ZlcmZsb3dCDQoLX21heF9hZ2VfbXNCDAoKX3BsYWNlbWVudEIOCgxfZGVzY3JpcHRpb25CCwoJX3B1c2hfdXJsQhIKEF9wdXNoX3RpbWVvdXRfbXNCEwoRX3B1c2hfY29uY3VycmVuY3lCDAoKX3B1c2hfcmF0ZUIOCgxfcHVzaF9wYXVzZWRCDwoNX3NlYXJjaF9pbmRleCJMCg1RdWV1ZURlZmF1bHRzEg8KB3BhdHRlcm4YASABKAkSKgoIc2V0dGluZ3MYAiABKAsyGC5zbHVpY2UudjEuUXVldWVTZXR0aW5ncyIYChZEZWxldGVEZWZhdWx0c1Jlc3BvbnNlMqgKCgZRdWV1ZXMSQwoETGlzdBIcLnNsdWljZS52MS5MaXN0UXVldWVzUmVxdWVzdBodLnNsdWljZS52MS5MaXN0UXVldWVzUmVzcG9uc2USMwoDR2V0Ehouc2x1aWNlLnYxLkdldFF1ZXVlUmVxdWVzdBoQLnNsdWljZS52MS5RdWV1ZRIzCgNQdXQSGi5zbHVpY2UudjEuU2V0UXVldWVSZXF1ZXN0GhAuc2x1aWNlLnYxLlF1ZXVlEjYKBkNoYW5nZRIaLnNsdWljZS52MS5TZXRRdWV1ZVJlcXVlc3QaEC5zbHVpY2UudjEuUXVldWUSPAoGRGVsZXRlEhcuc2x1aWNlLnYxLlF1ZXVlUmVxdWVzdBoZLnNsdWljZS52MS5EZWxldGVSZXNwb25zZRIyCgVQYXVzZRIXLnNsdWljZS52MS5RdWV1ZVJlcXVlc3QaEC5zbHVpY2UudjEuUXVldWUSMwoGUmVzdW1lEhcuc2x1aWNlLnYxLlF1ZXVlUmVxdWVzdBoQLnNsdWljZS52MS5RdWV1ZRIyCgVDbG9zZRIXLnNsdWljZS52MS5RdWV1ZVJlcXVlc3QaEC5zbHVpY2UudjEuUXVldWUSMQoET3BlbhIXLnNsdWljZS52MS5RdWV1ZVJlcXVlc3QaEC5zbHVpY2UudjEuUXVldWUSOgoFUHVyZ2USFy5zbHVpY2UudjEuUXVldWVSZXF1ZXN0Ghguc2x1aWNlLnYxLlB1cmdlUmVzcG9uc2USSQoKTGlzdFB1c2hlcxIcLnNsdWljZS52MS5MaXN0UHVzaGVzUmVxdWVzdBodLnNsdWljZS52MS5MaXN0UHVzaGVzUmVzcG9uc2USRwoITGlzdERlYWQSGi5zbHVpY2UudjEuTGlzdERlYWRSZXF1ZXN0Gh8uc2x1aWNlLnYxLkxpc3RNZXNzYWdlc1Jlc3BvbnNlElgKD0NvdW50RGVhZEVycm9ycxIhLnNsdWljZS52MS5Db3VudERlYWRFcnJvcnNSZXF1ZXN0GiIuc2x1aWNlLnYxLkNvdW50RGVhZEVycm9yc1Jlc3BvbnNlEkAKB1JlZHJpdmUSGS5zbHVpY2UudjEuUmVkcml2ZVJlcXVlc3QaGi5zbHVpY2UudjEuUmVkcml2ZVJlc3BvbnNlEkQKCkVuZFJlZHJpdmUSFy5zbHVpY2UudjEuUXVldWVSZXF1ZXN0Gh0uc2x1aWNlLnYxLkVuZFJlZHJpdmVSZXNwb25zZRJFCgpEZWxldGVEZWFkEhwuc2x1aWNlLnYxLkRlbGV0ZURlYWRSZXF1ZXN0Ghkuc2x1aWNlLnYxLkRlbGV0ZVJlc3BvbnNlEk8KDExpc3REZWZhdWx0cxIeLnNsdWljZS52MS5MaXN0RGVmYXVsdHNSZXF1ZXN0Gh8uc2x1aWNlLnYxLkxpc3REZWZhdWx0c1Jlc3BvbnNlEkYKC0dldERlZmF1bHRzEh0uc2x1aWNlLnYxLkdldERlZmF1bHRzUmVxdWVzdBoYLnNsdWljZS52MS5RdWV1ZURlZmF1bHRzEkYKC1B1dERlZmF1bHRzEh0uc2x1aWNlLnYxLlB1dERlZmF1bHRzUmVxdWVzdBoYLnNsdWljZS52MS5RdWV1ZURlZmF1bHRzEk8KDkRlbGV0ZURlZmF1bHRzEhouc2x1aWNlLnYxLkRlZmF1bHRzUmVxdWVzdBohLnNsdWljZS52MS5EZWxldGVEZWZhdWx0c1Jlc3BvbnNlYgZwcm90bzM", [file_sluice_v1_common, file_sluice_v1_messages]);
 
 /**
  * @generated from message sluice.v1.QueueRequest
@@ -262,6 +262,50 @@ export type SetQueueRequest = Message<"sluice.v1.SetQueueRequest"> & {
    * @generated from field: optional string description = 21;
    */
   description?: string | undefined;
+
+  /**
+   * The endpoint that messages are pushed to; given and empty: they are not pushed.
+   *
+   * @generated from field: optional string push_url = 22;
+   */
+  pushUrl?: string | undefined;
+
+  /**
+   * Secrets that pushes are signed with, or fingerprints of those that the queue has.
+   *
+   * @generated from field: sluice.v1.PushSecretList push_secrets = 23;
+   */
+  pushSecrets?: PushSecretList | undefined;
+
+  /**
+   * @generated from field: optional uint32 push_timeout_ms = 24;
+   */
+  pushTimeoutMs?: number | undefined;
+
+  /**
+   * @generated from field: optional uint32 push_concurrency = 25;
+   */
+  pushConcurrency?: number | undefined;
+
+  /**
+   * @generated from field: optional uint32 push_rate = 26;
+   */
+  pushRate?: number | undefined;
+
+  /**
+   * @generated from field: sluice.v1.PushHeaderMap push_headers = 27;
+   */
+  pushHeaders?: PushHeaderMap | undefined;
+
+  /**
+   * @generated from field: optional bool push_paused = 28;
+   */
+  pushPaused?: boolean | undefined;
+
+  /**
+   * @generated from field: optional string search_index = 29;
+   */
+  searchIndex?: string | undefined;
 };
 
 /**
@@ -408,6 +452,61 @@ export type QueueSettings = Message<"sluice.v1.QueueSettings"> & {
    * @generated from field: optional string description = 19;
    */
   description?: string | undefined;
+
+  /**
+   * The endpoint that messages are pushed to; not set: they are not pushed.
+   *
+   * @generated from field: optional string push_url = 20;
+   */
+  pushUrl?: string | undefined;
+
+  /**
+   * Fingerprints of the secrets that pushes are signed with.
+   *
+   * @generated from field: sluice.v1.PushSecretList push_secrets = 21;
+   */
+  pushSecrets?: PushSecretList | undefined;
+
+  /**
+   * Time for a push until the head of its answer; not set: 15,000.
+   *
+   * @generated from field: optional uint32 push_timeout_ms = 22;
+   */
+  pushTimeoutMs?: number | undefined;
+
+  /**
+   * Maximum number of pushes at a time; not set: 16.
+   *
+   * @generated from field: optional uint32 push_concurrency = 23;
+   */
+  pushConcurrency?: number | undefined;
+
+  /**
+   * Maximum number of pushes that begin in a second; not set: no maximum.
+   *
+   * @generated from field: optional uint32 push_rate = 24;
+   */
+  pushRate?: number | undefined;
+
+  /**
+   * @generated from field: sluice.v1.PushHeaderMap push_headers = 25;
+   */
+  pushHeaders?: PushHeaderMap | undefined;
+
+  /**
+   * Whether nothing is pushed; not set: false.
+   *
+   * @generated from field: optional bool push_paused = 26;
+   */
+  pushPaused?: boolean | undefined;
+
+  /**
+   * Index by which searches find messages without a look at each of them: `tags`, `errors` or
+   * `tags_and_errors`; not set: none.
+   *
+   * @generated from field: optional string search_index = 27;
+   */
+  searchIndex?: string | undefined;
 };
 
 /**
@@ -416,6 +515,48 @@ export type QueueSettings = Message<"sluice.v1.QueueSettings"> & {
  */
 export const QueueSettingsSchema: GenMessage<QueueSettings> = /*@__PURE__*/
   messageDesc(file_sluice_v1_queues, 5);
+
+/**
+ * Secrets or their fingerprints, which may be given and empty.
+ *
+ * @generated from message sluice.v1.PushSecretList
+ */
+export type PushSecretList = Message<"sluice.v1.PushSecretList"> & {
+  /**
+   * At most 4.
+   *
+   * @generated from field: repeated string values = 1;
+   */
+  values: string[];
+};
+
+/**
+ * Describes the message sluice.v1.PushSecretList.
+ * Use `create(PushSecretListSchema)` to create a new message.
+ */
+export const PushSecretListSchema: GenMessage<PushSecretList> = /*@__PURE__*/
+  messageDesc(file_sluice_v1_queues, 6);
+
+/**
+ * Headers by name, which may be given and empty.
+ *
+ * @generated from message sluice.v1.PushHeaderMap
+ */
+export type PushHeaderMap = Message<"sluice.v1.PushHeaderMap"> & {
+  /**
+   * At most 16.
+   *
+   * @generated from field: map<string, string> values = 1;
+   */
+  values: { [key: string]: string };
+};
+
+/**
+ * Describes the message sluice.v1.PushHeaderMap.
+ * Use `create(PushHeaderMapSchema)` to create a new message.
+ */
+export const PushHeaderMapSchema: GenMessage<PushHeaderMap> = /*@__PURE__*/
+  messageDesc(file_sluice_v1_queues, 7);
 
 /**
  * Weights by fair key, which may be given and empty.
@@ -436,7 +577,7 @@ export type WeightMap = Message<"sluice.v1.WeightMap"> & {
  * Use `create(WeightMapSchema)` to create a new message.
  */
 export const WeightMapSchema: GenMessage<WeightMap> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 6);
+  messageDesc(file_sluice_v1_queues, 8);
 
 /**
  * @generated from message sluice.v1.Queue
@@ -504,7 +645,7 @@ export type Queue = Message<"sluice.v1.Queue"> & {
  * Use `create(QueueSchema)` to create a new message.
  */
 export const QueueSchema: GenMessage<Queue> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 7);
+  messageDesc(file_sluice_v1_queues, 9);
 
 /**
  * Messages by state.
@@ -553,7 +694,7 @@ export type Counts = Message<"sluice.v1.Counts"> & {
  * Use `create(CountsSchema)` to create a new message.
  */
 export const CountsSchema: GenMessage<Counts> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 8);
+  messageDesc(file_sluice_v1_queues, 10);
 
 /**
  * Blocked messages by what they wait for.
@@ -587,7 +728,7 @@ export type BlockedBy = Message<"sluice.v1.BlockedBy"> & {
  * Use `create(BlockedBySchema)` to create a new message.
  */
 export const BlockedBySchema: GenMessage<BlockedBy> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 9);
+  messageDesc(file_sluice_v1_queues, 11);
 
 /**
  * Events counted since the queue was created.
@@ -671,7 +812,7 @@ export type Totals = Message<"sluice.v1.Totals"> & {
  * Use `create(TotalsSchema)` to create a new message.
  */
 export const TotalsSchema: GenMessage<Totals> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 10);
+  messageDesc(file_sluice_v1_queues, 12);
 
 /**
  * @generated from message sluice.v1.Redriving
@@ -695,7 +836,7 @@ export type Redriving = Message<"sluice.v1.Redriving"> & {
  * Use `create(RedrivingSchema)` to create a new message.
  */
 export const RedrivingSchema: GenMessage<Redriving> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 11);
+  messageDesc(file_sluice_v1_queues, 13);
 
 /**
  * @generated from message sluice.v1.DeleteResponse
@@ -714,7 +855,7 @@ export type DeleteResponse = Message<"sluice.v1.DeleteResponse"> & {
  * Use `create(DeleteResponseSchema)` to create a new message.
  */
 export const DeleteResponseSchema: GenMessage<DeleteResponse> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 12);
+  messageDesc(file_sluice_v1_queues, 14);
 
 /**
  * @generated from message sluice.v1.PurgeResponse
@@ -733,7 +874,130 @@ export type PurgeResponse = Message<"sluice.v1.PurgeResponse"> & {
  * Use `create(PurgeResponseSchema)` to create a new message.
  */
 export const PurgeResponseSchema: GenMessage<PurgeResponse> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 13);
+  messageDesc(file_sluice_v1_queues, 15);
+
+/**
+ * @generated from message sluice.v1.ListPushesRequest
+ */
+export type ListPushesRequest = Message<"sluice.v1.ListPushesRequest"> & {
+  /**
+   * Empty: `default`.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * @generated from field: string queue = 2;
+   */
+  queue: string;
+
+  /**
+   * Maximum number of pushes, 1 to 100; default 100.
+   *
+   * @generated from field: optional uint32 limit = 3;
+   */
+  limit?: number | undefined;
+};
+
+/**
+ * Describes the message sluice.v1.ListPushesRequest.
+ * Use `create(ListPushesRequestSchema)` to create a new message.
+ */
+export const ListPushesRequestSchema: GenMessage<ListPushesRequest> = /*@__PURE__*/
+  messageDesc(file_sluice_v1_queues, 16);
+
+/**
+ * @generated from message sluice.v1.ListPushesResponse
+ */
+export type ListPushesResponse = Message<"sluice.v1.ListPushesResponse"> & {
+  /**
+   * Those of the time since the node that leads the queue's shard pushes them, at most 100.
+   *
+   * @generated from field: repeated sluice.v1.Push pushes = 1;
+   */
+  pushes: Push[];
+};
+
+/**
+ * Describes the message sluice.v1.ListPushesResponse.
+ * Use `create(ListPushesResponseSchema)` to create a new message.
+ */
+export const ListPushesResponseSchema: GenMessage<ListPushesResponse> = /*@__PURE__*/
+  messageDesc(file_sluice_v1_queues, 17);
+
+/**
+ * A push that has ended.
+ *
+ * @generated from message sluice.v1.Push
+ */
+export type Push = Message<"sluice.v1.Push"> & {
+  /**
+   * Id of the message.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Number of the attempt, from 1.
+   *
+   * @generated from field: uint32 attempt = 2;
+   */
+  attempt: number;
+
+  /**
+   * @generated from field: uint64 at_ms = 3;
+   */
+  atMs: bigint;
+
+  /**
+   * @generated from field: uint64 took_ms = 4;
+   */
+  tookMs: bigint;
+
+  /**
+   * What became of it: `acked`, `failed`, `delayed` or `gone`.
+   *
+   * @generated from field: string outcome = 5;
+   */
+  outcome: string;
+
+  /**
+   * Status of the answer; not set: there was none.
+   *
+   * @generated from field: optional uint32 status = 6;
+   */
+  status?: number | undefined;
+
+  /**
+   * Reason of a failure.
+   *
+   * @generated from field: optional string error = 7;
+   */
+  error?: string | undefined;
+
+  /**
+   * Delay until the next attempt that the endpoint asked for.
+   *
+   * @generated from field: optional uint64 delay_ms = 8;
+   */
+  delayMs?: bigint | undefined;
+
+  /**
+   * Reason why the message could not be settled.
+   *
+   * @generated from field: optional string unsettled = 9;
+   */
+  unsettled?: string | undefined;
+};
+
+/**
+ * Describes the message sluice.v1.Push.
+ * Use `create(PushSchema)` to create a new message.
+ */
+export const PushSchema: GenMessage<Push> = /*@__PURE__*/
+  messageDesc(file_sluice_v1_queues, 18);
 
 /**
  * @generated from message sluice.v1.ListDeadRequest
@@ -785,7 +1049,7 @@ export type ListDeadRequest = Message<"sluice.v1.ListDeadRequest"> & {
  * Use `create(ListDeadRequestSchema)` to create a new message.
  */
 export const ListDeadRequestSchema: GenMessage<ListDeadRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 14);
+  messageDesc(file_sluice_v1_queues, 19);
 
 /**
  * @generated from message sluice.v1.CountDeadErrorsRequest
@@ -831,7 +1095,7 @@ export type CountDeadErrorsRequest = Message<"sluice.v1.CountDeadErrorsRequest">
  * Use `create(CountDeadErrorsRequestSchema)` to create a new message.
  */
 export const CountDeadErrorsRequestSchema: GenMessage<CountDeadErrorsRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 15);
+  messageDesc(file_sluice_v1_queues, 20);
 
 /**
  * @generated from message sluice.v1.CountDeadErrorsResponse
@@ -885,7 +1149,7 @@ export type CountDeadErrorsResponse = Message<"sluice.v1.CountDeadErrorsResponse
  * Use `create(CountDeadErrorsResponseSchema)` to create a new message.
  */
 export const CountDeadErrorsResponseSchema: GenMessage<CountDeadErrorsResponse> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 16);
+  messageDesc(file_sluice_v1_queues, 21);
 
 /**
  * @generated from message sluice.v1.DeadError
@@ -904,6 +1168,13 @@ export type DeadError = Message<"sluice.v1.DeadError"> & {
    * @generated from field: uint64 messages = 2;
    */
   messages: bigint;
+
+  /**
+   * Fingerprint of the error, which a search finds by `/error_fingerprint`.
+   *
+   * @generated from field: string fingerprint = 3;
+   */
+  fingerprint: string;
 };
 
 /**
@@ -911,7 +1182,7 @@ export type DeadError = Message<"sluice.v1.DeadError"> & {
  * Use `create(DeadErrorSchema)` to create a new message.
  */
 export const DeadErrorSchema: GenMessage<DeadError> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 17);
+  messageDesc(file_sluice_v1_queues, 22);
 
 /**
  * Either ids or all.
@@ -958,7 +1229,7 @@ export type RedriveRequest = Message<"sluice.v1.RedriveRequest"> & {
  * Use `create(RedriveRequestSchema)` to create a new message.
  */
 export const RedriveRequestSchema: GenMessage<RedriveRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 18);
+  messageDesc(file_sluice_v1_queues, 23);
 
 /**
  * @generated from message sluice.v1.RedriveResponse
@@ -977,7 +1248,7 @@ export type RedriveResponse = Message<"sluice.v1.RedriveResponse"> & {
  * Use `create(RedriveResponseSchema)` to create a new message.
  */
 export const RedriveResponseSchema: GenMessage<RedriveResponse> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 19);
+  messageDesc(file_sluice_v1_queues, 24);
 
 /**
  * @generated from message sluice.v1.EndRedriveResponse
@@ -996,7 +1267,7 @@ export type EndRedriveResponse = Message<"sluice.v1.EndRedriveResponse"> & {
  * Use `create(EndRedriveResponseSchema)` to create a new message.
  */
 export const EndRedriveResponseSchema: GenMessage<EndRedriveResponse> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 20);
+  messageDesc(file_sluice_v1_queues, 25);
 
 /**
  * Either ids or all.
@@ -1036,7 +1307,7 @@ export type DeleteDeadRequest = Message<"sluice.v1.DeleteDeadRequest"> & {
  * Use `create(DeleteDeadRequestSchema)` to create a new message.
  */
 export const DeleteDeadRequestSchema: GenMessage<DeleteDeadRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 21);
+  messageDesc(file_sluice_v1_queues, 26);
 
 /**
  * @generated from message sluice.v1.ListDefaultsRequest
@@ -1076,7 +1347,7 @@ export type ListDefaultsRequest = Message<"sluice.v1.ListDefaultsRequest"> & {
  * Use `create(ListDefaultsRequestSchema)` to create a new message.
  */
 export const ListDefaultsRequestSchema: GenMessage<ListDefaultsRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 22);
+  messageDesc(file_sluice_v1_queues, 27);
 
 /**
  * @generated from message sluice.v1.ListDefaultsResponse
@@ -1100,7 +1371,7 @@ export type ListDefaultsResponse = Message<"sluice.v1.ListDefaultsResponse"> & {
  * Use `create(ListDefaultsResponseSchema)` to create a new message.
  */
 export const ListDefaultsResponseSchema: GenMessage<ListDefaultsResponse> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 23);
+  messageDesc(file_sluice_v1_queues, 28);
 
 /**
  * @generated from message sluice.v1.DefaultsRequest
@@ -1126,7 +1397,7 @@ export type DefaultsRequest = Message<"sluice.v1.DefaultsRequest"> & {
  * Use `create(DefaultsRequestSchema)` to create a new message.
  */
 export const DefaultsRequestSchema: GenMessage<DefaultsRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 24);
+  messageDesc(file_sluice_v1_queues, 29);
 
 /**
  * @generated from message sluice.v1.GetDefaultsRequest
@@ -1159,7 +1430,7 @@ export type GetDefaultsRequest = Message<"sluice.v1.GetDefaultsRequest"> & {
  * Use `create(GetDefaultsRequestSchema)` to create a new message.
  */
 export const GetDefaultsRequestSchema: GenMessage<GetDefaultsRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 25);
+  messageDesc(file_sluice_v1_queues, 30);
 
 /**
  * A pattern and its settings; settings that are not given are those of any new queue.
@@ -1275,6 +1546,46 @@ export type PutDefaultsRequest = Message<"sluice.v1.PutDefaultsRequest"> & {
    * @generated from field: optional string description = 21;
    */
   description?: string | undefined;
+
+  /**
+   * @generated from field: optional string push_url = 22;
+   */
+  pushUrl?: string | undefined;
+
+  /**
+   * @generated from field: sluice.v1.PushSecretList push_secrets = 23;
+   */
+  pushSecrets?: PushSecretList | undefined;
+
+  /**
+   * @generated from field: optional uint32 push_timeout_ms = 24;
+   */
+  pushTimeoutMs?: number | undefined;
+
+  /**
+   * @generated from field: optional uint32 push_concurrency = 25;
+   */
+  pushConcurrency?: number | undefined;
+
+  /**
+   * @generated from field: optional uint32 push_rate = 26;
+   */
+  pushRate?: number | undefined;
+
+  /**
+   * @generated from field: sluice.v1.PushHeaderMap push_headers = 27;
+   */
+  pushHeaders?: PushHeaderMap | undefined;
+
+  /**
+   * @generated from field: optional bool push_paused = 28;
+   */
+  pushPaused?: boolean | undefined;
+
+  /**
+   * @generated from field: optional string search_index = 29;
+   */
+  searchIndex?: string | undefined;
 };
 
 /**
@@ -1282,7 +1593,7 @@ export type PutDefaultsRequest = Message<"sluice.v1.PutDefaultsRequest"> & {
  * Use `create(PutDefaultsRequestSchema)` to create a new message.
  */
 export const PutDefaultsRequestSchema: GenMessage<PutDefaultsRequest> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 26);
+  messageDesc(file_sluice_v1_queues, 31);
 
 /**
  * @generated from message sluice.v1.QueueDefaults
@@ -1304,7 +1615,7 @@ export type QueueDefaults = Message<"sluice.v1.QueueDefaults"> & {
  * Use `create(QueueDefaultsSchema)` to create a new message.
  */
 export const QueueDefaultsSchema: GenMessage<QueueDefaults> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 27);
+  messageDesc(file_sluice_v1_queues, 32);
 
 /**
  * @generated from message sluice.v1.DeleteDefaultsResponse
@@ -1317,7 +1628,7 @@ export type DeleteDefaultsResponse = Message<"sluice.v1.DeleteDefaultsResponse">
  * Use `create(DeleteDefaultsResponseSchema)` to create a new message.
  */
 export const DeleteDefaultsResponseSchema: GenMessage<DeleteDefaultsResponse> = /*@__PURE__*/
-  messageDesc(file_sluice_v1_queues, 28);
+  messageDesc(file_sluice_v1_queues, 33);
 
 /**
  * Queues of a namespace.
@@ -1418,6 +1729,16 @@ export const Queues: GenService<{
     methodKind: "unary";
     input: typeof QueueRequestSchema;
     output: typeof PurgeResponseSchema;
+  },
+  /**
+   * Returns the latest pushes of a queue to its endpoint, the newest first.
+   *
+   * @generated from rpc sluice.v1.Queues.ListPushes
+   */
+  listPushes: {
+    methodKind: "unary";
+    input: typeof ListPushesRequestSchema;
+    output: typeof ListPushesResponseSchema;
   },
   /**
    * Returns a page of a queue's dead letters, with payloads and histories.
