@@ -16,8 +16,8 @@ type Client struct {
 }
 
 // New makes a client. It connects at its first call. What no option sets comes from the environment variables
-// SLUICE_SERVER, SLUICE_NAMESPACE, SLUICE_CA, SLUICE_CERT, SLUICE_CERT_KEY, SLUICE_TOKEN_FILE and
-// SLUICE_TOKEN, which mean what they mean to the command line.
+// SLUICE_SERVER, SLUICE_CONTEXT, SLUICE_NAMESPACE, SLUICE_CA, SLUICE_CERT, SLUICE_CERT_KEY, SLUICE_TOKEN_FILE
+// and SLUICE_TOKEN, which mean what they mean to the command line, or from its context in use.
 func New(opts ...Option) (*Client, error) {
 	c := &Client{options: options{retryFor: defaultRetryFor, requestTimeout: defaultRequestTimeout}}
 	for _, opt := range opts {
@@ -32,6 +32,16 @@ func New(opts ...Option) (*Client, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// MustNew is [New] for programs that cannot go on without a client: it panics where that returns an error, which
+// it does for options and settings that cannot be right, and not where a server is away.
+func MustNew(opts ...Option) *Client {
+	client, err := New(opts...)
+	if err != nil {
+		panic(err)
+	}
+	return client
 }
 
 // Close closes the connections. Workers and locks have to end before.

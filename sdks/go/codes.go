@@ -3,6 +3,7 @@ package sluice
 // Codes of errors of the server. docs/errors.md of the server tells what each of them means.
 const (
 	CodeAdminNeeded                 = "admin_needed"
+	CodeApprovalNeeded              = "approval_needed"
 	CodeAlreadySettled              = "already_settled"
 	CodeAttachmentNotFound          = "attachment_not_found"
 	CodeBatchTooLarge               = "batch_too_large"

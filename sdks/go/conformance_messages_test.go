@@ -221,3 +221,37 @@ func schedule(t *testing.T, client *sluice.Client) {
 		t.Fatalf("schedule %s is there", one.Name)
 	}
 }
+
+func budget(t *testing.T, client *sluice.Client) {
+	ctx := within(t, 20*time.Second)
+	limits := sluicepb.NewLimitsClient(client.Conn())
+	allow := func(periodMs uint64) {
+		count := uint32(1000)
+		rate := &sluicepb.Rate{Count: &count, PeriodMs: &periodMs}
+		must(limits.Put(ctx, &sluicepb.PutLimitRequest{Name: "tokens", RatePerKey: rate}))(t)
+	}
+	allow(60_000)
+	limit := "tokens"
+	queues := sluicepb.NewQueuesClient(client.Conn())
+	must(queues.Put(ctx, &sluicepb.SetQueueRequest{Queue: "prompts", Limit: &limit}))(t)
+	send(t, client, "prompts", "large", sluice.WithLimitKey("ann"), sluice.WithCost(2000))
+	send(t, client, "prompts", "next", sluice.WithLimitKey("ann"))
+	send(t, client, "prompts", "other", sluice.WithLimitKey("bob"))
+	received := must(client.Receive(ctx, "prompts", sluice.ReceiveMax(10)))(t)
+	equal(t, "messages", len(received), 2)
+	large := received[0]
+	equal(t, "payloads", string(large.Payload)+" "+string(received[1].Payload), "large other")
+	extended := must(client.Extend(ctx, sluice.Extension{Receipt: large.Receipt, AddCost: 600}))(t)
+	settled := must(client.Settle(ctx, sluice.Ack(large.Receipt).WithCost(400)))(t)
+	check(t, errors.Join(extended[0], settled[0]))
+	key := "ann"
+	found := must(limits.Get(ctx, &sluicepb.GetLimitRequest{Name: "tokens", Key: &key}))(t)
+	spent := found.Keys[0].GetSpent()
+	if spent < 2800 || spent > 3000 || found.Keys[0].Waiting != 1 {
+		t.Fatalf("what is spent: %v", found)
+	}
+	receiveNone(t, client, "prompts")
+	// Other rules forgive the debt, and what is left is made up for within a millisecond.
+	allow(1000)
+	equal(t, "payload", string(receiveOne(t, client, "prompts").Payload), "next")
+}

@@ -39,14 +39,14 @@ func lock(t *testing.T, client *sluice.Client) {
 func lockIsRenewed(t *testing.T, client *sluice.Client) {
 	ctx := within(t, 20*time.Second)
 	err := client.WithLock(ctx, "long", func(ctx context.Context, _ *sluice.Held) error {
-		for range 35 {
+		for range 45 {
 			time.Sleep(100 * time.Millisecond)
 			if _, err := client.Lock(ctx, "long", sluice.LockWait(0)); !errors.Is(err, sluice.ErrLockHeld) {
 				return fmt.Errorf("somebody else has got it: %w", err)
 			}
 		}
 		return context.Cause(ctx)
-	}, sluice.LockTTL(1500*time.Millisecond))
+	}, sluice.LockTTL(2*time.Second))
 	check(t, err)
 }
 

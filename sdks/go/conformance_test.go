@@ -3,11 +3,14 @@ package sluice_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/sluice/sluice-go"
+	"github.com/sluice/sluice-go/sluicepb"
 	"github.com/sluice/sluice-go/sluicetest"
 )
 
@@ -21,41 +24,66 @@ var scenarios = map[string]func(t *testing.T, client *sluice.Client){
 	"work_renews":       workRenews,
 	"work_retries":      workRetries,
 	"work_dead":         workDead,
+	"work_refused":      workRefused,
 	"work_stops":        workStops,
 	"request_and_reply": requestAndReply,
 	"results":           results,
 	"flow":              flow,
 	"schedule":          schedule,
+	"budget":            budget,
 	"lock":              lock,
 	"lock_is_renewed":   lockIsRenewed,
 	"documents":         documents,
 	"transaction":       transaction,
 	"errors":            errorsOfTheAPI,
+	"restart":           restart,
 	"failover":          failover,
 }
 
 func TestConformance(t *testing.T) {
-	server := sluicetest.Start(t)
-	listed := map[string]bool{}
-	for _, scenario := range listedScenarios(t) {
-		listed[scenario.Name] = true
-		t.Run(scenario.Name, func(t *testing.T) {
-			test := scenarios[scenario.Name]
-			if test == nil {
-				t.Fatalf("there is no test: %s", scenario.What)
-			}
-			t.Parallel()
-			test(t, server.Client(t))
-		})
+	listed := listedScenarios(t)
+	for _, scenario := range listed {
+		if scenarios[scenario.Name] == nil {
+			t.Errorf("scenario %q has no test: %s", scenario.Name, scenario.What)
+		}
 	}
 	for name := range scenarios {
-		if !listed[name] {
+		if !slices.ContainsFunc(listed, func(one listedScenario) bool { return one.Name == name }) {
 			t.Errorf("the list has no scenario %q", name)
 		}
 	}
+	server := sluicetest.Start(t)
+	conformance(t, 1, listed, func(t *testing.T, opts ...sluice.Option) *sluice.Client {
+		return server.Client(t, opts...)
+	})
+	cluster := startCluster(t)
+	conformance(t, 3, listed, cluster.client)
 }
 
-type listedScenario struct{ Name, What string }
+// conformance runs the scenarios for so many nodes, each with a client in a namespace of its own.
+func conformance(
+	t *testing.T, nodes int, listed []listedScenario,
+	connect func(t *testing.T, opts ...sluice.Option) *sluice.Client,
+) {
+	admin := sluicepb.NewNamespacesClient(connect(t).Conn())
+	for _, scenario := range listed {
+		if !slices.Contains(scenario.Nodes, nodes) {
+			continue
+		}
+		t.Run(fmt.Sprintf("%s/%d", scenario.Name, nodes), func(t *testing.T) {
+			t.Parallel()
+			make := &sluicepb.PutNamespaceRequest{Namespace: scenario.Name}
+			must(admin.Put(within(t, 20*time.Second), make))(t)
+			scenarios[scenario.Name](t, connect(t, sluice.WithNamespace(scenario.Name)))
+		})
+	}
+}
+
+type listedScenario struct {
+	Name, What string
+	// Nodes are the numbers of nodes on which it is shown.
+	Nodes []int
+}
 
 func listedScenarios(t *testing.T) []listedScenario {
 	content, err := os.ReadFile("../conformance/scenarios.json")

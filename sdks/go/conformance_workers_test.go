@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -155,6 +156,38 @@ func workDead(t *testing.T, client *sluice.Client) {
 		stored := must(messages.Get(t.Context(), &sluicepb.GetMessageRequest{Id: id}))(t)
 		last := stored.History[len(stored.History)-1]
 		equal(t, "error of "+payload, last.Error, text)
+	}
+}
+
+func workRefused(t *testing.T, client *sluice.Client) {
+	const messages = 20
+	var begun sync.WaitGroup
+	begun.Add(messages)
+	var handled atomic.Int64
+	work(t, client.NewWorker("refused", func(_ context.Context, job *sluice.Job) error {
+		handled.Add(1)
+		begun.Done()
+		begun.Wait()
+		if string(job.Payload) == "5" {
+			job.SetResult(make([]byte, 300_000), "")
+		}
+		return nil
+	}, sluice.WorkerConcurrency(messages)))
+	var refused string
+	for n := range messages {
+		if id := send(t, client, "refused", fmt.Sprint(n), sluice.WithMaxAttempts(1)); n == 5 {
+			refused = id
+		}
+	}
+	eventually(t, "the counts", 20*time.Second, func() bool {
+		queue := queueOf(t, client, "refused")
+		return queue.Totals.Acked == messages-1 && queue.Counts.Dead == 1
+	})
+	equal(t, "handled", handled.Load(), messages)
+	request := &sluicepb.GetMessageRequest{Id: refused}
+	stored := must(sluicepb.NewMessagesClient(client.Conn()).Get(t.Context(), request))(t)
+	if text := stored.History[0].Error; !strings.Contains(text, "262144") {
+		t.Fatalf("%q does not tell the limit", text)
 	}
 }
 

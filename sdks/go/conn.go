@@ -3,7 +3,6 @@ package sluice
 import (
 	"context"
 	"io"
-	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -16,16 +15,16 @@ import (
 //	queues := sluicepb.NewQueuesClient(client.Conn())
 //	queue, err := queues.Get(ctx, &sluicepb.GetQueueRequest{Queue: "emails"})
 //
-// A request without a namespace is in that of the client. Calls that look are repeated and passed on to other
-// servers as those of the client are, other calls only where the first try surely had no effect. Errors are
-// of the type *Error. Options of single calls are left out of account.
+// A request without a namespace is in that of the client. Calls are repeated and passed on to other servers as
+// those of the client are: where a repeat could have a further effect, as that of a deletion, only if the first
+// try surely had none. Errors are of the type *Error. Options of single calls are left out of account.
 func (c *Client) Conn() grpc.ClientConnInterface { return conn{c} }
 
 type conn struct{ client *Client }
 
 func (c conn) Invoke(ctx context.Context, method string, in, out any, _ ...grpc.CallOption) error {
 	request := c.inNamespace(in.(proto.Message))
-	return c.client.call(ctx, method, request, out.(proto.Message), safetyOf(method), 0)
+	return c.client.call(ctx, method, request, out.(proto.Message), safetyOf(method, request), 0)
 }
 
 func (c conn) NewStream(
@@ -73,16 +72,4 @@ func (c conn) inNamespace(request proto.Message) proto.Message {
 	request = proto.Clone(request)
 	request.ProtoReflect().Set(field, protoreflect.ValueOfString(own))
 	return request
-}
-
-// safetyOf tells by the name of a method whether it only looks.
-func safetyOf(method string) safety {
-	name := method[strings.LastIndexByte(method, '/')+1:]
-	looks := []string{"Get", "List", "Show", "Peek", "Query", "History", "Next", "Count", "Await"}
-	for _, verb := range looks {
-		if strings.HasPrefix(name, verb) {
-			return repeatable
-		}
-	}
-	return once
 }

@@ -42,16 +42,19 @@ func (d *Delivery) Header(name string) string {
 	return ""
 }
 
-func deliveryOf(m *sluicepb.Delivered) *Delivery {
-	made := &Delivery{
+func deliveryOf(m *sluicepb.Delivered) Delivery {
+	made := Delivery{
 		ID: m.Id, Receipt: m.Receipt, Queue: m.Queue, Payload: m.Payload, ContentType: m.ContentType,
 		Tags: m.Tags, Priority: m.Priority, Attempt: m.Attempt, MaxAttempts: m.MaxAttempts,
 		Deliveries: m.Deliveries, SentAt: timeOf(m.SentAtMs), LeaseUntil: timeOf(m.LeaseUntilMs),
 		FromQueue: m.FromQueue, Reason: m.Reason, CorrelationID: m.CorrelationId, ReplyTo: m.ReplyTo,
 		Checkpoint: m.Checkpoint,
 	}
-	for _, header := range m.Headers {
-		made.Headers = append(made.Headers, Header{header.Name, header.Value})
+	if len(m.Headers) > 0 {
+		made.Headers = make([]Header, len(m.Headers))
+	}
+	for i, header := range m.Headers {
+		made.Headers[i] = Header{header.Name, header.Value}
 	}
 	return made
 }
@@ -59,7 +62,8 @@ func deliveryOf(m *sluicepb.Delivered) *Delivery {
 func deliveriesOf(messages []*sluicepb.Delivered) []*Delivery {
 	made := make([]*Delivery, 0, len(messages))
 	for _, message := range messages {
-		made = append(made, deliveryOf(message))
+		delivery := deliveryOf(message)
+		made = append(made, &delivery)
 	}
 	return made
 }

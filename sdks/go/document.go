@@ -90,6 +90,8 @@ type write struct {
 	ifVersion          *uint64
 	ifETag, token      *string
 	ifExists, ifAbsent *bool
+	// sha256 is of uploads alone.
+	sha256 *string
 }
 
 func newWrite(opts []DocumentOption) *write {

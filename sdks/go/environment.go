@@ -1,16 +1,21 @@
 package sluice
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 )
 
-// fill takes from the environment what no option has set, as the command line does. An empty variable counts
-// as not set.
+// fill takes from the environment, or from a context, what no option has set, as the command line does. An empty
+// variable counts as not set.
 func (o *options) fill(getenv func(string) string) error {
 	if o.skipsEnvironment {
 		getenv = func(string) string { return "" }
+	}
+	getenv, err := o.fromContext(getenv)
+	if err != nil {
+		return err
 	}
 	if len(o.servers) == 0 {
 		o.servers = []string{orElse(getenv("SLUICE_SERVER"), defaultServer)}
@@ -22,6 +27,9 @@ func (o *options) fill(getenv func(string) string) error {
 			return err
 		}
 		o.token = token
+	}
+	if !canBeSent(o.token) {
+		return errors.New("sluice: the token has characters that no token has")
 	}
 	if o.tls != nil {
 		return nil
@@ -58,6 +66,11 @@ func tokenOf(getenv func(string) string) (string, error) {
 		return "", fmt.Errorf("sluice: SLUICE_TOKEN_FILE: %w", err)
 	}
 	return strings.TrimSpace(string(content)), nil
+}
+
+// canBeSent tells whether a header can carry the token.
+func canBeSent(token string) bool {
+	return !strings.ContainsFunc(token, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 func orElse(value, other string) string {

@@ -109,7 +109,7 @@ var (
 	ErrLimitExceeded       = ofCodes("limit exceeded", CodeLimitExceeded)
 	ErrDiskFull            = ofCodes("disk full", CodeDiskFull)
 	ErrUnauthenticated     = ofCodes("unauthenticated", CodeUnauthenticated)
-	ErrForbidden           = ofCodes("forbidden", CodeForbidden, CodeForbiddenOrigin)
+	ErrForbidden           = ofCodes("forbidden", CodeForbidden, CodeApprovalNeeded, CodeForbiddenOrigin)
 	ErrOutcomeUnknown      = ofCodes("outcome unknown", CodeOutcomeUnknown)
 
 	// ErrDead stands for a message that has become a dead letter; see [DeadLetterError].
@@ -131,9 +131,16 @@ func toError(ctx context.Context, err error) *Error {
 	return made
 }
 
+// notEncoded is how the library begins its text about a request that cannot be encoded, such as one with a text
+// that is no UTF-8. Nothing was sent.
+const notEncoded = "grpc: error while marshaling"
+
 // fromStatus reads code, details and delay out of a status.
 func fromStatus(s *status.Status) *Error {
 	e := &Error{Code: codeOfStatus(s.Code()), Message: s.Message(), status: s}
+	if s.Code() == codes.Internal && strings.HasPrefix(s.Message(), notEncoded) {
+		e.Code = CodeInvalidArgument
+	}
 	for _, detail := range s.Proto().GetDetails() {
 		readDetail(e, detail.GetTypeUrl(), detail.GetValue())
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -39,14 +40,16 @@ func startCluster(t *testing.T) *cluster {
 	return made
 }
 
-func (c *cluster) client(t *testing.T) *sluice.Client {
+// client is a client of all nodes, of which it asks one or another first.
+func (c *cluster) client(t *testing.T, opts ...sluice.Option) *sluice.Client {
 	var urls []string
-	for _, node := range c.Nodes {
-		urls = append(urls, node.URL)
+	for i := range c.Nodes {
+		urls = append(urls, c.Nodes[(i+len(t.Name()))%len(c.Nodes)].URL)
 	}
 	read := func(path string) []byte { return must(os.ReadFile(path))(t) }
-	client := must(sluice.New(sluice.WithoutEnvironment(), sluice.WithServers(urls...),
-		sluice.WithCA(read(c.CA)), sluice.WithCertificate(read(c.Cert), read(c.Key))))(t)
+	own := []sluice.Option{sluice.WithoutEnvironment(), sluice.WithServers(urls...),
+		sluice.WithCA(read(c.CA)), sluice.WithCertificate(read(c.Cert), read(c.Key))}
+	client := must(sluice.New(append(own, opts...)...))(t)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -65,6 +68,39 @@ func (c *cluster) kill(t *testing.T, address string) {
 func failover(t *testing.T, _ *sluice.Client) {
 	cluster := startCluster(t)
 	client := cluster.client(t)
+	goesOn(t, client, func() { cluster.kill(t, client.Server()) })
+}
+
+func restart(t *testing.T, _ *sluice.Client) {
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	address := listener.Addr().String()
+	check(t, listener.Close())
+	data := t.TempDir()
+	server := serve(t, address, data)
+	client := must(sluice.New(sluice.WithoutEnvironment(), sluice.WithServers(address)))(t)
+	t.Cleanup(func() { _ = client.Close() })
+	goesOn(t, client, func() {
+		check(t, server.Process.Kill())
+		_ = server.Wait()
+		server = serve(t, address, data)
+	})
+}
+
+// serve runs a server that keeps its data in a folder until the test ends, and waits until it is ready.
+func serve(t *testing.T, address, data string) *exec.Cmd {
+	command := exec.Command(sluicetest.Binary(t), "serve", "--json", "--listen", address, "--data-dir", data)
+	out := must(command.StdoutPipe())(t)
+	check(t, command.Start())
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	must(bufio.NewReader(out).ReadBytes('\n'))(t)
+	return command
+}
+
+// goesOn sends, works and holds a lock, while a function kills the server that is asked.
+func goesOn(t *testing.T, client *sluice.Client, kill func()) {
 	ctx := within(t, time.Minute)
 	var seen tally
 	stop := work(t, client.NewWorker("jobs", func(_ context.Context, job *sluice.Job) error {
@@ -78,7 +114,7 @@ func failover(t *testing.T, _ *sluice.Client) {
 		for i := range messages {
 			if i == messages/3 {
 				eventually(t, "messages come", 20*time.Second, func() bool { return seen.distinct() > 10 })
-				cluster.kill(t, client.Server())
+				kill()
 			}
 			if _, err := client.Send(ctx, "jobs", fmt.Append(nil, i)); err != nil {
 				return fmt.Errorf("message %d: %w", i, err)

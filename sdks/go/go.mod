@@ -3,6 +3,7 @@ module github.com/sluice/sluice-go
 go 1.24.0
 
 require (
+	github.com/BurntSushi/toml v1.6.0
 	google.golang.org/grpc v1.80.0
 	google.golang.org/protobuf v1.36.11
 )

@@ -77,6 +77,17 @@ func orUnknown(err error) error {
 	return err
 }
 
+// settlementOf is the same of any error, also of one that panics when it is asked for its text, such as a nil
+// pointer: a nack.
+func (j *Job) settlementOf(ctx context.Context, err error) (made Settlement) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			made = Nack(j.Receipt, fmt.Sprintf("the error of the handler, a %T, has panicked: %v", err, panicked), -1)
+		}
+	}()
+	return j.settlement(ctx, err)
+}
+
 // settlement is how a message ends whose handler has returned this error.
 func (j *Job) settlement(ctx context.Context, err error) Settlement {
 	var told *ending

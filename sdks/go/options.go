@@ -18,6 +18,7 @@ type Option func(*options)
 
 type options struct {
 	servers          []string
+	context          string
 	namespace        string
 	token            string
 	ca, cert, key    []byte
@@ -31,9 +32,16 @@ type options struct {
 
 // WithServers names the servers: one, or nodes of a cluster, of which the next is asked when one fails. Each
 // is http://HOST:PORT, https://HOST:PORT or HOST:PORT; several may stand in one text, with commas between
-// them. Default: SLUICE_SERVER, else http://127.0.0.1:7070.
+// them. Default: SLUICE_SERVER, else those of the context in use, else http://127.0.0.1:7070.
 func WithServers(urls ...string) Option {
 	return func(o *options) { o.servers = urls }
+}
+
+// WithCLIContext takes server, namespace and credentials from a context of the command line, which `sluice
+// context add` has made, as far as other options do not say otherwise. Default: SLUICE_CONTEXT, else the context
+// that `sluice context use` has chosen, unless SLUICE_SERVER is set.
+func WithCLIContext(name string) Option {
+	return func(o *options) { o.context = name }
 }
 
 // WithNamespace names the namespace of all calls. Default: SLUICE_NAMESPACE, else "default".
@@ -87,7 +95,7 @@ func WithDialOptions(dial ...grpc.DialOption) Option {
 	return func(o *options) { o.dial = append(o.dial, dial...) }
 }
 
-// WithoutEnvironment leaves the environment variables out of account.
+// WithoutEnvironment leaves the environment variables, and the context in use, out of account.
 func WithoutEnvironment() Option {
 	return func(o *options) { o.skipsEnvironment = true }
 }

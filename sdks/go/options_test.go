@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -21,6 +23,34 @@ func TestTheTokenGoesWithEachCall(t *testing.T) {
 	client := clientOf(t, []string{server.address}, sluice.WithToken("t1"))
 	must(client.Send(t.Context(), "q", nil))(t)
 	equal(t, "authorization", server.authorization, "Bearer t1")
+}
+
+func TestATokenThatNoHeaderCanCarryIsRefusedAndNotShown(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	for _, token := range []string{"SECRET\nb", "SECRETé", "a\rSECRET", "SECRET\x7f", "SECRET\xff"} {
+		file := filepath.Join(t.TempDir(), "token")
+		check(t, os.WriteFile(file, []byte(token), 0o600))
+		refused := func(name string, opts ...sluice.Option) {
+			t.Helper()
+			_, err := sluice.New(opts...)
+			if err == nil || err.Error() != "sluice: the token has characters that no token has" {
+				t.Errorf("%s %q: %v", name, token, err)
+			}
+		}
+		refused("option", sluice.WithToken(token))
+		t.Setenv("SLUICE_TOKEN", token)
+		refused("variable")
+		t.Setenv("SLUICE_TOKEN", "")
+		t.Setenv("SLUICE_TOKEN_FILE", file)
+		refused("file")
+		t.Setenv("SLUICE_TOKEN_FILE", "")
+		folder := filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "sluice")
+		check(t, os.MkdirAll(folder, 0o700))
+		text := "current = 'shop'\n[contexts.shop]\nserver = 'http://a:1'\n" +
+			"[contexts.shop.credentials]\ntoken_file = '" + file + "'\n"
+		check(t, os.WriteFile(filepath.Join(folder, "contexts.toml"), []byte(text), 0o600))
+		refused("context")
+	}
 }
 
 func TestAllOptionsOfASendAreKept(t *testing.T) {

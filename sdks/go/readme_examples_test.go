@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -110,6 +112,58 @@ func readmeDocuments(ctx context.Context, client *sluice.Client) error {
 		fmt.Println(order.Key, string(order.Content)) // orders/17 {"state":"paid","sum":5}
 	}
 	return err
+}
+
+func readmeAttachments(ctx context.Context, client *sluice.Client) error {
+	if _, err := client.Documents().Put(ctx, "orders/17", []byte("{}")); err != nil {
+		return err
+	}
+	attachments := client.Attachments()
+	scan := strings.NewReader("%PDF")
+	_, err := attachments.Upload(ctx, "orders/17", "scan.pdf", scan, sluice.DocContentType("application/pdf"))
+	if err != nil {
+		return err
+	}
+	about, content, err := attachments.Download(ctx, "orders/17", "scan.pdf")
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	fmt.Println(about.Bytes, about.ContentType) // 4 application/pdf
+	_, err = io.Copy(io.Discard, content)
+	return err
+}
+
+func readmeTransactionalWorker(ctx context.Context, client *sluice.Client) error {
+	reserve := func(ctx context.Context, job *sluice.Job, txn *sluice.Txn) error {
+		stock, err := txn.Get(ctx, "stock/7")
+		if err != nil || stock == nil {
+			return err
+		}
+		left, err := strconv.Atoi(string(stock.Content))
+		if err != nil || left == 0 {
+			return sluice.Dead(errors.New("sold out"))
+		}
+		if err := txn.Put(ctx, "stock/7", strconv.AppendInt(nil, int64(left-1), 10)); err != nil {
+			return err
+		}
+		return txn.Send(ctx, "parcels", job.Payload)
+	}
+	worker := client.NewTransactionalWorker("reservations", reserve)
+	if _, err := client.Documents().Put(ctx, "stock/7", []byte("1")); err != nil {
+		return err
+	}
+	go worker.Run(ctx)
+	for _, last := range []bool{false, true} {
+		id, err := client.Send(ctx, "reservations", nil, sluice.WithResultTTL(time.Minute))
+		if err != nil {
+			return err
+		}
+		if _, err = client.Result(ctx, id); errors.Is(err, sluice.ErrDead) != last {
+			return fmt.Errorf("a reservation: %w", err)
+		}
+	}
+	return nil
 }
 
 func readmeTransaction(ctx context.Context, client *sluice.Client) error {

@@ -20,7 +20,9 @@ func TestReadme(t *testing.T) {
 	}{
 		{"send", readmeSend}, {"request", readmeRequest}, {"flow", readmeFlow}, {"schedule", readmeSchedule},
 		{"lock", readmeLock}, {"documents", readmeDocuments}, {"transaction", readmeTransaction},
-		{"open transaction", readmeOpenTransaction}, {"errors", readmeErrors}, {"stubs", readmeStubs},
+		{"attachments", readmeAttachments},
+		{"open transaction", readmeOpenTransaction}, {"transactional worker", readmeTransactionalWorker},
+		{"errors", readmeErrors}, {"stubs", readmeStubs},
 		{"guide: publish, consume", guideWork}, {"guide: request", guideRequest}, {"guide: key-value", guideDocuments},
 	}
 	for _, example := range examples {

@@ -54,6 +54,16 @@ func TestAnErrorOfTheRequestIsFinal(t *testing.T) {
 	equal(t, "tries", server.asked(), 1)
 }
 
+func TestARequestThatCannotBeEncodedIsFinal(t *testing.T) {
+	server := startFake(t)
+	client := must(sluice.New(sluice.WithServers(server.address)))(t)
+	began := time.Now()
+	_, err := client.Send(t.Context(), "q", nil, sluice.WithTags("a\xff"))
+	if !errors.Is(err, sluice.ErrInvalid) || time.Since(began) > 5*time.Second {
+		t.Errorf("after %s: %v", time.Since(began), err)
+	}
+}
+
 func TestTheNextServerIsAskedWhereOneIsNotThere(t *testing.T) {
 	server := startFake(t)
 	client := clientOf(t, []string{nowhere(t), server.address})

@@ -2,6 +2,8 @@ package sluice
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sluice/sluice-go/sluicepb"
@@ -18,7 +20,7 @@ func Ack(receipt string) Settlement {
 // AckWith says that the work is done, with its result.
 func AckWith(receipt string, result []byte, contentType string) Settlement {
 	made := Ack(receipt)
-	made.proto.Result, made.proto.ResultContentType = result, given(contentType)
+	made.proto.Result, made.proto.ResultContentType = result, given(valid(contentType))
 	return made
 }
 
@@ -54,10 +56,31 @@ func (s Settlement) WithCost(cost uint32) Settlement {
 	return Settlement{&made}
 }
 
+// isPlainAck is true of an ack without a result or a cost.
+func (s Settlement) isPlainAck() bool {
+	p := s.proto
+	return p.Outcome == "ack" && p.Result == nil && p.ResultContentType == nil && p.AddCost == nil
+}
+
+// size is the number of bytes of its result and of the text of its error.
+func (s Settlement) size() int { return len(s.proto.Result) + len(s.proto.GetError()) }
+
+// instead is the nack for a settlement that is not taken.
+func (s Settlement) instead(reason string) Settlement {
+	text := fmt.Sprintf("the %s was refused: %s", s.proto.Outcome, reason)
+	if said := s.proto.GetError(); said != "" {
+		text += "; the handler said: " + said
+	}
+	return Nack(s.proto.Receipt, text, -1)
+}
+
 // errorTextMax is where the server cuts texts of errors.
 const errorTextMax = 4096
 
-func errorText(text string) string { return text[:min(len(text), errorTextMax)] }
+func errorText(text string) string { return valid(text[:min(len(text), errorTextMax)]) }
+
+// valid is a text without what is no UTF-8, which no request can hold.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // delayMillis is a delay, which may be 0; nil for a negative one.
 func delayMillis(d time.Duration) *uint64 {
@@ -110,14 +133,19 @@ type Progress struct {
 }
 
 // Extend extends leases. It returns the error of each, in order: [ErrLeaseLost] and [ErrCancelled] say that
-// the work is of no use any more.
+// the work is of no use any more. A report with a cost is not repeated when its answer is lost: the server would
+// add the cost once more.
 func (c *Client) Extend(ctx context.Context, extensions ...Extension) ([]error, error) {
 	in := &sluicepb.ExtendRequest{Namespace: c.options.namespace}
+	may := repeatable
 	for _, one := range extensions {
 		in.Items = append(in.Items, one.proto())
+		if one.AddCost > 0 {
+			may = once
+		}
 	}
 	out := &sluicepb.ResultsResponse{}
-	if err := c.call(ctx, sluicepb.Messages_Extend_FullMethodName, in, out, repeatable, 0); err != nil {
+	if err := c.call(ctx, sluicepb.Messages_Extend_FullMethodName, in, out, may, 0); err != nil {
 		return nil, err
 	}
 	return itemErrors(out, &Error{Code: CodeAlreadySettled, Message: "the message was settled before"}), nil
@@ -126,7 +154,7 @@ func (c *Client) Extend(ctx context.Context, extensions ...Extension) ([]error, 
 func (e *Extension) proto() *sluicepb.Extension {
 	made := &sluicepb.Extension{Receipt: e.Receipt, LeaseMs: millis(e.Lease), Checkpoint: e.Checkpoint, AddCost: given(e.AddCost)}
 	if e.Progress != nil {
-		made.Progress = &sluicepb.Report{Percent: &e.Progress.Percent, Note: given(e.Progress.Note)}
+		made.Progress = &sluicepb.Report{Percent: &e.Progress.Percent, Note: given(valid(e.Progress.Note))}
 	}
 	return made
 }

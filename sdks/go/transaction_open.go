@@ -21,6 +21,8 @@ const (
 type Txn struct {
 	client *Client
 	id     string
+	// away is set when the server was away as it was asked about the transaction.
+	away *bool
 }
 
 // TransactionOption changes an open transaction.
@@ -42,8 +44,17 @@ func (c *Client) InTransaction(
 	for _, opt := range opts {
 		opt(&ttl)
 	}
+	return c.transact(ctx, f, ttl, new(bool))
+}
+
+// transact is [Client.InTransaction]; away is set if the server was away as it was asked about the last
+// transaction.
+func (c *Client) transact(
+	ctx context.Context, f func(ctx context.Context, txn *Txn) error, ttl time.Duration, away *bool,
+) error {
 	for tries := 1; ; tries++ {
-		err := c.transactOnce(ctx, f, ttl)
+		*away = false
+		err := c.transactOnce(ctx, f, ttl, away)
 		if err == nil || tries == transactionTries || !isConflict(err) {
 			return err
 		}
@@ -54,15 +65,16 @@ func (c *Client) InTransaction(
 }
 
 func (c *Client) transactOnce(
-	ctx context.Context, f func(ctx context.Context, txn *Txn) error, ttl time.Duration,
+	ctx context.Context, f func(ctx context.Context, txn *Txn) error, ttl time.Duration, away *bool,
 ) error {
 	in := &sluicepb.BeginTransactionRequest{Namespace: c.options.namespace}
 	in.TtlMs = given(uint32(*millis(max(ttl, time.Millisecond))))
 	out := &sluicepb.BeginTransactionResponse{}
+	txn := &Txn{client: c, away: away}
 	if err := c.call(ctx, sluicepb.Transactions_Begin_FullMethodName, in, out, repeatable, 0); err != nil {
-		return err
+		return txn.noted(ctx, err)
 	}
-	txn := &Txn{c, out.Transaction}
+	txn.id = out.Transaction
 	ended := false
 	defer func() {
 		if !ended {
@@ -90,7 +102,7 @@ var errStageUnknown = errors.New("sluice: it is not known what was staged")
 func (t *Txn) close(ctx context.Context) error {
 	in := &sluicepb.CloseTransactionRequest{Namespace: t.client.options.namespace, Transaction: t.id}
 	out := &sluicepb.CommitTransactionResponse{}
-	return t.client.call(ctx, sluicepb.Transactions_Close_FullMethodName, in, out, repeatable, 0)
+	return t.noted(ctx, t.client.call(ctx, sluicepb.Transactions_Close_FullMethodName, in, out, repeatable, 0))
 }
 
 // rollback ends the transaction, also when the context has ended. Its time ends it if that fails.
@@ -115,9 +127,23 @@ func (t *Txn) stage(ctx context.Context, one operation) (*sluicepb.TransactionSt
 	out := &sluicepb.StageTransactionResponse{}
 	err = t.client.call(ctx, sluicepb.Transactions_Stage_FullMethodName, in, out, once, 0)
 	if err != nil {
-		return nil, unlessKnown(ctx, err)
+		return nil, unlessKnown(ctx, t.noted(ctx, err))
 	}
 	return out.Results[0], nil
+}
+
+// noted is the error of a call; it notes whether the server does nothing at present, or nobody knows what it
+// has done.
+func (t *Txn) noted(ctx context.Context, err error) error {
+	isAway := errors.Is(err, ErrUnavailable) || errors.Is(err, ErrOverloaded)
+	switch codeOf(err) {
+	case CodeOutcomeUnknown, CodeInDoubt, CodeJournalFailed:
+		isAway = true
+	}
+	if ctx.Err() == nil && isAway {
+		*t.away = true
+	}
+	return err
 }
 
 // unlessKnown marks the error of a call that may have been done: the transaction has to begin anew.

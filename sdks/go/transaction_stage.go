@@ -68,7 +68,7 @@ func (t *Txn) Release(ctx context.Context, token string) error {
 func (t *Txn) Receive(ctx context.Context, queue string, opts ...ReceiveOption) ([]*Delivery, error) {
 	out, err := t.client.receive(ctx, queue, opts, t.id, once)
 	if err != nil {
-		return nil, unlessKnown(ctx, err)
+		return nil, unlessKnown(ctx, t.noted(ctx, err))
 	}
 	return deliveriesOf(out.Messages), nil
 }

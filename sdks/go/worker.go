@@ -32,6 +32,8 @@ type Worker struct {
 	grace   time.Duration
 	log     *slog.Logger
 
+	transactionTTL time.Duration
+
 	concurrency, prefetch int
 }
 
@@ -86,7 +88,7 @@ func WorkerLogger(log *slog.Logger) WorkerOption {
 func (c *Client) NewWorker(queue string, handler Handler, opts ...WorkerOption) *Worker {
 	w := &Worker{
 		client: c, handler: handler, queues: []string{queue}, lease: workerLease, concurrency: 1,
-		log: slog.New(slog.DiscardHandler),
+		log: slog.New(slog.DiscardHandler), transactionTTL: workerTransactionTTL,
 	}
 	for _, opt := range opts {
 		opt(w)

@@ -9,7 +9,7 @@ import (
 
 // lease is a message in hand.
 type lease struct {
-	job *Job
+	job Job
 	// ctx ends when the lease is lost, with the reason as its cause, or the message is settled.
 	ctx context.Context
 	end context.CancelCauseFunc
@@ -18,14 +18,12 @@ type lease struct {
 	settlement       Settlement
 }
 
-func (r *run) newLease(delivery *Delivery, since time.Time) *lease {
+// begin makes a lease of one that is new.
+func (r *run) begin(l *lease, message *sluicepb.Delivered, since time.Time) {
 	length := r.worker.lease
-	made := &lease{
-		job:      &Job{Delivery: *delivery, client: r.worker.client, lease: length},
-		extendAt: since.Add(length / 2), endsAt: since.Add(length),
-	}
-	made.ctx, made.end = context.WithCancelCause(r.base)
-	return made
+	l.job = Job{Delivery: deliveryOf(message), client: r.worker.client, lease: length}
+	l.extendAt, l.endsAt = since.Add(length/2), since.Add(length)
+	l.ctx, l.end = context.WithCancelCause(r.base)
 }
 
 // keepLeases extends leases at half time, and ends those that are over.

@@ -2,9 +2,11 @@ package sluice
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync"
 	"time"
+
+	"github.com/sluice/sluice-go/sluicepb"
 )
 
 // run is one run of a worker.
@@ -26,7 +28,9 @@ type run struct {
 	// settling are settlements that wait, and unanswered the number of these and of those under way.
 	settling   []*lease
 	unanswered int
-	ended      bool
+	// requests are the settlements under way, and share the most messages of one of them.
+	requests, share int
+	ended           bool
 	// link is the session; nil while there is none.
 	link *link
 
@@ -37,7 +41,7 @@ type run struct {
 
 func newRun(ctx context.Context, w *Worker) *run {
 	r := &run{
-		worker: w, base: context.WithoutCancel(ctx), held: map[string]*lease{},
+		worker: w, base: context.WithoutCancel(ctx), held: map[string]*lease{}, share: settleShare(w.credit()),
 		refused: make(chan struct{}), sessionEnded: make(chan struct{}),
 	}
 	r.changed, r.toSettle = sync.NewCond(&r.mu), sync.NewCond(&r.mu)
@@ -45,13 +49,18 @@ func newRun(ctx context.Context, w *Worker) *run {
 }
 
 // deliver takes messages that have come; their leases began a moment before.
-func (r *run) deliver(deliveries []*Delivery) {
+func (r *run) deliver(messages []*sluicepb.Delivered) {
 	now := time.Now()
+	// In one piece: it lives as long as the last of them, as a frame does.
+	leases := make([]lease, len(messages))
+	for i, message := range messages {
+		r.begin(&leases[i], message, now)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, delivery := range deliveries {
-		l := r.newLease(delivery, now)
-		r.held[delivery.Receipt] = l
+	for i := range leases {
+		l := &leases[i]
+		r.held[l.job.Receipt] = l
 		if r.stopping {
 			r.giveBack(l)
 			continue
@@ -85,18 +94,18 @@ func (r *run) handle(l *lease) {
 	}
 	l.job.run(ctx, r.worker.handler, func(err error) {
 		r.tellPanic(l, err)
+		settlement := l.job.settlementOf(ctx, err)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.running--
-		r.end(l, l.job.settlement(ctx, err))
+		r.end(l, settlement)
 		r.startHandlers()
 		r.changed.Broadcast()
 	})
 }
 
 func (r *run) tellPanic(l *lease, err error) {
-	var panicked *panicError
-	if errors.As(err, &panicked) {
+	if panicked, ok := err.(*panicError); ok {
 		r.worker.log.Error("sluice: a handler has panicked", "message", l.job.ID, "panic", panicked.value,
 			"stack", string(panicked.stack))
 	}
@@ -108,11 +117,18 @@ func (r *run) giveBack(l *lease) { r.end(l, Release(l.job.Receipt, 0)) }
 // end hands a message over to be settled. The lock is held.
 func (r *run) end(l *lease, settlement Settlement) {
 	l.settlement = settlement
+	if size := settlement.size(); size > settleBytesMax {
+		// A frame of any size might end the session.
+		r.nackInstead(l, fmt.Errorf("its %d bytes are more than %d", size, settleBytesMax))
+	}
 	l.end(nil)
 	delete(r.held, l.job.Receipt)
 	r.settling = append(r.settling, l)
 	r.unanswered++
-	r.toSettle.Signal()
+	// A request that is under way looks itself for what has come meanwhile.
+	if waiting := len(r.settling); (waiting == 1 && r.requests == 0) || waiting == r.share {
+		r.toSettle.Signal()
+	}
 }
 
 // stop takes no more messages, and gives back those that were not begun.

@@ -93,7 +93,7 @@ func (r *run) holdSession(ctx context.Context, asked *server) *Error {
 func (r *run) take(ctx context.Context, end func(), l *link, frame *sluicepb.ServerFrame) *Error {
 	switch f := frame.Frame.(type) {
 	case *sluicepb.ServerFrame_Deliveries:
-		r.deliver(deliveriesOf(f.Deliveries.Messages))
+		r.deliver(f.Deliveries.Messages)
 	case *sluicepb.ServerFrame_Result:
 		return r.takeResult(l, f.Result)
 	case *sluicepb.ServerFrame_Cancellations:

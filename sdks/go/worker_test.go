@@ -3,7 +3,10 @@ package sluice_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -136,4 +139,54 @@ func TestTheContextOfATraceGoesWithTheMessage(t *testing.T) {
 	equal(t, "trace of a send", <-seen, any("00-17"))
 	must(client.Commit(ctx, sluice.NewTransaction().Send("q", nil)))(t)
 	equal(t, "trace of a transaction", <-seen, any("00-17"))
+}
+
+func TestABatchOfAllKindsHasTheOutcomeOfEach(t *testing.T) {
+	server := sluicetest.Start(t)
+	client := server.Client(t)
+	messages := make([]sluice.Message, 40)
+	for i := range messages {
+		messages[i] = sluice.Message{Payload: fmt.Append(nil, i), ResultTTL: 2 * time.Hour}
+	}
+	var ready sync.WaitGroup
+	ready.Add(len(messages))
+	goOn := make(chan struct{})
+	work(t, client.NewWorker("q", func(_ context.Context, job *sluice.Job) error {
+		n := must(strconv.Atoi(string(job.Payload)))(t)
+		if n%4 != 2 {
+			extension := sluice.Extension{Receipt: job.Receipt, Lease: 2 * time.Hour}
+			must(client.Extend(t.Context(), extension))(t)
+		}
+		if job.Attempt == 1 {
+			ready.Done()
+			<-goOn
+		}
+		switch n % 4 {
+		case 1:
+			job.SetResult(job.Payload, "")
+		case 3:
+			return sluice.Dead(errors.New("no"))
+		}
+		return nil
+	}, sluice.WorkerConcurrency(len(messages))))
+	sent := must(client.SendMany(t.Context(), "q", messages))(t)
+	ready.Wait()
+	// The leases of every fourth message end meanwhile: these come again.
+	server.Advance(t, 10*time.Minute)
+	close(goOn)
+	for n, id := range sent.IDs {
+		result, err := client.Result(within(t, 20*time.Second), id)
+		if n%4 == 3 {
+			equal(t, "dead", errors.Is(err, sluice.ErrDead), true)
+			continue
+		}
+		check(t, err)
+		wanted := ""
+		if n%4 == 1 {
+			wanted = fmt.Sprint(n)
+		}
+		equal(t, "result", string(result.Payload), wanted)
+	}
+	eventually(t, "30 are acked", 10*time.Second, func() bool { return queueOf(t, client, "q").Totals.Acked == 30 })
+	equal(t, "expired", queueOf(t, client, "q").Totals.Expired, 10)
 }

@@ -127,12 +127,15 @@ type StartBulkRequest struct {
 	// `move`: existing queue to move to.
 	To *string `protobuf:"bytes,7,opt,name=to,proto3,oneof" json:"to,omitempty"`
 	// `change`: as in ChangeFieldsRequest.
-	Priority      *uint32  `protobuf:"varint,8,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
-	DelayMs       *uint64  `protobuf:"varint,9,opt,name=delay_ms,json=delayMs,proto3,oneof" json:"delay_ms,omitempty"`
-	DeliverAtMs   *uint64  `protobuf:"varint,10,opt,name=deliver_at_ms,json=deliverAtMs,proto3,oneof" json:"deliver_at_ms,omitempty"`
-	MaxAttempts   *uint32  `protobuf:"varint,11,opt,name=max_attempts,json=maxAttempts,proto3,oneof" json:"max_attempts,omitempty"`
-	Tags          *TagList `protobuf:"bytes,12,opt,name=tags,proto3" json:"tags,omitempty"`
-	Cost          *uint32  `protobuf:"varint,13,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
+	Priority    *uint32  `protobuf:"varint,8,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	DelayMs     *uint64  `protobuf:"varint,9,opt,name=delay_ms,json=delayMs,proto3,oneof" json:"delay_ms,omitempty"`
+	DeliverAtMs *uint64  `protobuf:"varint,10,opt,name=deliver_at_ms,json=deliverAtMs,proto3,oneof" json:"deliver_at_ms,omitempty"`
+	MaxAttempts *uint32  `protobuf:"varint,11,opt,name=max_attempts,json=maxAttempts,proto3,oneof" json:"max_attempts,omitempty"`
+	Tags        *TagList `protobuf:"bytes,12,opt,name=tags,proto3" json:"tags,omitempty"`
+	Cost        *uint32  `protobuf:"varint,13,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
+	// Upper limit of messages changed in a second, 1 to 100,000; default: as many as leave room for other
+	// requests.
+	PerSecond     *uint32 `protobuf:"varint,14,opt,name=per_second,json=perSecond,proto3,oneof" json:"per_second,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -258,22 +261,20 @@ func (x *StartBulkRequest) GetCost() uint32 {
 	return 0
 }
 
-// The filter; a message must match all fields that are given.
+func (x *StartBulkRequest) GetPerSecond() uint32 {
+	if x != nil && x.PerSecond != nil {
+		return *x.PerSecond
+	}
+	return 0
+}
+
+// The messages that a bulk changes.
 type BulkFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required.
-	Queue string  `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	State *string `protobuf:"bytes,2,opt,name=state,proto3,oneof" json:"state,omitempty"`
-	Tag   *string `protobuf:"bytes,3,opt,name=tag,proto3,oneof" json:"tag,omitempty"`
-	// The header with its whole value.
-	Header       *Header `protobuf:"bytes,4,opt,name=header,proto3" json:"header,omitempty"`
-	SentBeforeMs *uint64 `protobuf:"varint,5,opt,name=sent_before_ms,json=sentBeforeMs,proto3,oneof" json:"sent_before_ms,omitempty"`
-	// Messages sent at that time or later.
-	SentAfterMs *uint64 `protobuf:"varint,6,opt,name=sent_after_ms,json=sentAfterMs,proto3,oneof" json:"sent_after_ms,omitempty"`
-	// Minimum number of attempts begun.
-	AttemptsMin *uint32 `protobuf:"varint,7,opt,name=attempts_min,json=attemptsMin,proto3,oneof" json:"attempts_min,omitempty"`
-	// Text in the error of an attempt in the history.
-	ErrorContains *string `protobuf:"bytes,8,opt,name=error_contains,json=errorContains,proto3,oneof" json:"error_contains,omitempty"`
+	Queue string `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Filter that a message matches, an object of JSON as text; default: all messages of the queue.
+	Where         *string `protobuf:"bytes,2,opt,name=where,proto3,oneof" json:"where,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -315,51 +316,9 @@ func (x *BulkFilter) GetQueue() string {
 	return ""
 }
 
-func (x *BulkFilter) GetState() string {
-	if x != nil && x.State != nil {
-		return *x.State
-	}
-	return ""
-}
-
-func (x *BulkFilter) GetTag() string {
-	if x != nil && x.Tag != nil {
-		return *x.Tag
-	}
-	return ""
-}
-
-func (x *BulkFilter) GetHeader() *Header {
-	if x != nil {
-		return x.Header
-	}
-	return nil
-}
-
-func (x *BulkFilter) GetSentBeforeMs() uint64 {
-	if x != nil && x.SentBeforeMs != nil {
-		return *x.SentBeforeMs
-	}
-	return 0
-}
-
-func (x *BulkFilter) GetSentAfterMs() uint64 {
-	if x != nil && x.SentAfterMs != nil {
-		return *x.SentAfterMs
-	}
-	return 0
-}
-
-func (x *BulkFilter) GetAttemptsMin() uint32 {
-	if x != nil && x.AttemptsMin != nil {
-		return *x.AttemptsMin
-	}
-	return 0
-}
-
-func (x *BulkFilter) GetErrorContains() string {
-	if x != nil && x.ErrorContains != nil {
-		return *x.ErrorContains
+func (x *BulkFilter) GetWhere() string {
+	if x != nil && x.Where != nil {
+		return *x.Where
 	}
 	return ""
 }
@@ -482,12 +441,15 @@ type Bulk struct {
 	Matched uint64 `protobuf:"varint,11,opt,name=matched,proto3" json:"matched,omitempty"`
 	// Number of those that were changed; in a dry run, that would be.
 	Changed uint64 `protobuf:"varint,12,opt,name=changed,proto3" json:"changed,omitempty"`
-	// Number of those that were not changed, because of their state, or because they have changed meanwhile.
+	// Number of those that were not changed, because of their state, because they have changed meanwhile, or
+	// because the bulk ended before them.
 	Skipped     uint64  `protobuf:"varint,13,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	StartedAtMs uint64  `protobuf:"varint,14,opt,name=started_at_ms,json=startedAtMs,proto3" json:"started_at_ms,omitempty"`
 	EndedAtMs   *uint64 `protobuf:"varint,15,opt,name=ended_at_ms,json=endedAtMs,proto3,oneof" json:"ended_at_ms,omitempty"`
 	// The reason for `failed`.
-	Error         *Error `protobuf:"bytes,16,opt,name=error,proto3" json:"error,omitempty"`
+	Error *Error `protobuf:"bytes,16,opt,name=error,proto3" json:"error,omitempty"`
+	// As in StartBulkRequest.
+	PerSecond     *uint32 `protobuf:"varint,17,opt,name=per_second,json=perSecond,proto3,oneof" json:"per_second,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -634,6 +596,13 @@ func (x *Bulk) GetError() *Error {
 	return nil
 }
 
+func (x *Bulk) GetPerSecond() uint32 {
+	if x != nil && x.PerSecond != nil {
+		return *x.PerSecond
+	}
+	return 0
+}
+
 var File_sluice_v1_bulks_proto protoreflect.FileDescriptor
 
 const file_sluice_v1_bulks_proto_rawDesc = "" +
@@ -642,7 +611,7 @@ const file_sluice_v1_bulks_proto_rawDesc = "" +
 	"\x10ListBulksRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\":\n" +
 	"\x11ListBulksResponse\x12%\n" +
-	"\x05bulks\x18\x01 \x03(\v2\x0f.sluice.v1.BulkR\x05bulks\"\x91\x04\n" +
+	"\x05bulks\x18\x01 \x03(\v2\x0f.sluice.v1.BulkR\x05bulks\"\xc4\x04\n" +
 	"\x10StartBulkRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12-\n" +
@@ -657,7 +626,9 @@ const file_sluice_v1_bulks_proto_rawDesc = "" +
 	" \x01(\x04H\x06R\vdeliverAtMs\x88\x01\x01\x12&\n" +
 	"\fmax_attempts\x18\v \x01(\rH\aR\vmaxAttempts\x88\x01\x01\x12&\n" +
 	"\x04tags\x18\f \x01(\v2\x12.sluice.v1.TagListR\x04tags\x12\x17\n" +
-	"\x04cost\x18\r \x01(\rH\bR\x04cost\x88\x01\x01B\n" +
+	"\x04cost\x18\r \x01(\rH\bR\x04cost\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"per_second\x18\x0e \x01(\rH\tR\tperSecond\x88\x01\x01B\n" +
 	"\n" +
 	"\b_dry_runB\x05\n" +
 	"\x03_byB\x06\n" +
@@ -667,28 +638,18 @@ const file_sluice_v1_bulks_proto_rawDesc = "" +
 	"\t_delay_msB\x10\n" +
 	"\x0e_deliver_at_msB\x0f\n" +
 	"\r_max_attemptsB\a\n" +
-	"\x05_cost\"\x82\x03\n" +
+	"\x05_costB\r\n" +
+	"\v_per_second\"G\n" +
 	"\n" +
 	"BulkFilter\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x19\n" +
-	"\x05state\x18\x02 \x01(\tH\x00R\x05state\x88\x01\x01\x12\x15\n" +
-	"\x03tag\x18\x03 \x01(\tH\x01R\x03tag\x88\x01\x01\x12)\n" +
-	"\x06header\x18\x04 \x01(\v2\x11.sluice.v1.HeaderR\x06header\x12)\n" +
-	"\x0esent_before_ms\x18\x05 \x01(\x04H\x02R\fsentBeforeMs\x88\x01\x01\x12'\n" +
-	"\rsent_after_ms\x18\x06 \x01(\x04H\x03R\vsentAfterMs\x88\x01\x01\x12&\n" +
-	"\fattempts_min\x18\a \x01(\rH\x04R\vattemptsMin\x88\x01\x01\x12*\n" +
-	"\x0eerror_contains\x18\b \x01(\tH\x05R\rerrorContains\x88\x01\x01B\b\n" +
-	"\x06_stateB\x06\n" +
-	"\x04_tagB\x11\n" +
-	"\x0f_sent_before_msB\x10\n" +
-	"\x0e_sent_after_msB\x0f\n" +
-	"\r_attempts_minB\x11\n" +
-	"\x0f_error_contains\"'\n" +
+	"\x05where\x18\x02 \x01(\tH\x00R\x05where\x88\x01\x01B\b\n" +
+	"\x06_where\"'\n" +
 	"\x11StartBulkResponse\x12\x12\n" +
 	"\x04bulk\x18\x01 \x01(\tR\x04bulk\"?\n" +
 	"\vBulkRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
-	"\x04bulk\x18\x02 \x01(\tR\x04bulk\"\xc1\x03\n" +
+	"\x04bulk\x18\x02 \x01(\tR\x04bulk\"\xf4\x03\n" +
 	"\x04Bulk\x12\x12\n" +
 	"\x04bulk\x18\x01 \x01(\tR\x04bulk\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
@@ -706,8 +667,11 @@ const file_sluice_v1_bulks_proto_rawDesc = "" +
 	"\askipped\x18\r \x01(\x04R\askipped\x12\"\n" +
 	"\rstarted_at_ms\x18\x0e \x01(\x04R\vstartedAtMs\x12#\n" +
 	"\vended_at_ms\x18\x0f \x01(\x04H\x00R\tendedAtMs\x88\x01\x01\x12&\n" +
-	"\x05error\x18\x10 \x01(\v2\x10.sluice.v1.ErrorR\x05errorB\x0e\n" +
-	"\f_ended_at_ms2\xf1\x01\n" +
+	"\x05error\x18\x10 \x01(\v2\x10.sluice.v1.ErrorR\x05error\x12\"\n" +
+	"\n" +
+	"per_second\x18\x11 \x01(\rH\x01R\tperSecond\x88\x01\x01B\x0e\n" +
+	"\f_ended_at_msB\r\n" +
+	"\v_per_second2\xf1\x01\n" +
 	"\x05Bulks\x12A\n" +
 	"\x04List\x12\x1b.sluice.v1.ListBulksRequest\x1a\x1c.sluice.v1.ListBulksResponse\x12B\n" +
 	"\x05Start\x12\x1b.sluice.v1.StartBulkRequest\x1a\x1c.sluice.v1.StartBulkResponse\x12.\n" +
@@ -736,29 +700,27 @@ var file_sluice_v1_bulks_proto_goTypes = []any{
 	(*BulkRequest)(nil),       // 5: sluice.v1.BulkRequest
 	(*Bulk)(nil),              // 6: sluice.v1.Bulk
 	(*TagList)(nil),           // 7: sluice.v1.TagList
-	(*Header)(nil),            // 8: sluice.v1.Header
-	(*Error)(nil),             // 9: sluice.v1.Error
+	(*Error)(nil),             // 8: sluice.v1.Error
 }
 var file_sluice_v1_bulks_proto_depIdxs = []int32{
-	6,  // 0: sluice.v1.ListBulksResponse.bulks:type_name -> sluice.v1.Bulk
-	3,  // 1: sluice.v1.StartBulkRequest.filter:type_name -> sluice.v1.BulkFilter
-	7,  // 2: sluice.v1.StartBulkRequest.tags:type_name -> sluice.v1.TagList
-	8,  // 3: sluice.v1.BulkFilter.header:type_name -> sluice.v1.Header
-	3,  // 4: sluice.v1.Bulk.filter:type_name -> sluice.v1.BulkFilter
-	9,  // 5: sluice.v1.Bulk.error:type_name -> sluice.v1.Error
-	0,  // 6: sluice.v1.Bulks.List:input_type -> sluice.v1.ListBulksRequest
-	2,  // 7: sluice.v1.Bulks.Start:input_type -> sluice.v1.StartBulkRequest
-	5,  // 8: sluice.v1.Bulks.Get:input_type -> sluice.v1.BulkRequest
-	5,  // 9: sluice.v1.Bulks.Cancel:input_type -> sluice.v1.BulkRequest
-	1,  // 10: sluice.v1.Bulks.List:output_type -> sluice.v1.ListBulksResponse
-	4,  // 11: sluice.v1.Bulks.Start:output_type -> sluice.v1.StartBulkResponse
-	6,  // 12: sluice.v1.Bulks.Get:output_type -> sluice.v1.Bulk
-	6,  // 13: sluice.v1.Bulks.Cancel:output_type -> sluice.v1.Bulk
-	10, // [10:14] is the sub-list for method output_type
-	6,  // [6:10] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	6, // 0: sluice.v1.ListBulksResponse.bulks:type_name -> sluice.v1.Bulk
+	3, // 1: sluice.v1.StartBulkRequest.filter:type_name -> sluice.v1.BulkFilter
+	7, // 2: sluice.v1.StartBulkRequest.tags:type_name -> sluice.v1.TagList
+	3, // 3: sluice.v1.Bulk.filter:type_name -> sluice.v1.BulkFilter
+	8, // 4: sluice.v1.Bulk.error:type_name -> sluice.v1.Error
+	0, // 5: sluice.v1.Bulks.List:input_type -> sluice.v1.ListBulksRequest
+	2, // 6: sluice.v1.Bulks.Start:input_type -> sluice.v1.StartBulkRequest
+	5, // 7: sluice.v1.Bulks.Get:input_type -> sluice.v1.BulkRequest
+	5, // 8: sluice.v1.Bulks.Cancel:input_type -> sluice.v1.BulkRequest
+	1, // 9: sluice.v1.Bulks.List:output_type -> sluice.v1.ListBulksResponse
+	4, // 10: sluice.v1.Bulks.Start:output_type -> sluice.v1.StartBulkResponse
+	6, // 11: sluice.v1.Bulks.Get:output_type -> sluice.v1.Bulk
+	6, // 12: sluice.v1.Bulks.Cancel:output_type -> sluice.v1.Bulk
+	9, // [9:13] is the sub-list for method output_type
+	5, // [5:9] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_bulks_proto_init() }

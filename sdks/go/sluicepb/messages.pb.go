@@ -750,6 +750,176 @@ func (x *ListMessagesResponse) GetNext() string {
 	return ""
 }
 
+type SearchMessagesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: `default`.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Queue     string `protobuf:"bytes,2,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Filter that a message matches, an object of JSON as text; default: all messages.
+	Where *string `protobuf:"bytes,3,opt,name=where,proto3,oneof" json:"where,omitempty"`
+	// `next` of the page before.
+	Cursor *string `protobuf:"bytes,4,opt,name=cursor,proto3,oneof" json:"cursor,omitempty"`
+	// Maximum number of messages, 1 to 1,000; default 100.
+	Limit *uint32 `protobuf:"varint,5,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
+	// Whether payloads, content types, headers and histories are included; default false.
+	Payload       *bool `protobuf:"varint,6,opt,name=payload,proto3,oneof" json:"payload,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchMessagesRequest) Reset() {
+	*x = SearchMessagesRequest{}
+	mi := &file_sluice_v1_messages_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchMessagesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchMessagesRequest) ProtoMessage() {}
+
+func (x *SearchMessagesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_messages_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchMessagesRequest.ProtoReflect.Descriptor instead.
+func (*SearchMessagesRequest) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *SearchMessagesRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *SearchMessagesRequest) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *SearchMessagesRequest) GetWhere() string {
+	if x != nil && x.Where != nil {
+		return *x.Where
+	}
+	return ""
+}
+
+func (x *SearchMessagesRequest) GetCursor() string {
+	if x != nil && x.Cursor != nil {
+		return *x.Cursor
+	}
+	return ""
+}
+
+func (x *SearchMessagesRequest) GetLimit() uint32 {
+	if x != nil && x.Limit != nil {
+		return *x.Limit
+	}
+	return 0
+}
+
+func (x *SearchMessagesRequest) GetPayload() bool {
+	if x != nil && x.Payload != nil {
+		return *x.Payload
+	}
+	return false
+}
+
+type SearchMessagesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By id. There may be few of them, even none, and a next page.
+	Messages []*StoredMessage `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
+	// Number of messages that were looked at.
+	Scanned uint64 `protobuf:"varint,2,opt,name=scanned,proto3" json:"scanned,omitempty"`
+	// Number of messages of the queue, in the state that the filter names, if it is one.
+	Total uint64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
+	// Place at which the next page begins; empty when all messages were looked at.
+	Next string `protobuf:"bytes,4,opt,name=next,proto3" json:"next,omitempty"`
+	// Index of the queue that was used, `tags` or `errors`; empty when all messages were looked at one by one.
+	Index         string `protobuf:"bytes,5,opt,name=index,proto3" json:"index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchMessagesResponse) Reset() {
+	*x = SearchMessagesResponse{}
+	mi := &file_sluice_v1_messages_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchMessagesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchMessagesResponse) ProtoMessage() {}
+
+func (x *SearchMessagesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_messages_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchMessagesResponse.ProtoReflect.Descriptor instead.
+func (*SearchMessagesResponse) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *SearchMessagesResponse) GetMessages() []*StoredMessage {
+	if x != nil {
+		return x.Messages
+	}
+	return nil
+}
+
+func (x *SearchMessagesResponse) GetScanned() uint64 {
+	if x != nil {
+		return x.Scanned
+	}
+	return 0
+}
+
+func (x *SearchMessagesResponse) GetTotal() uint64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *SearchMessagesResponse) GetNext() string {
+	if x != nil {
+		return x.Next
+	}
+	return ""
+}
+
+func (x *SearchMessagesResponse) GetIndex() string {
+	if x != nil {
+		return x.Index
+	}
+	return ""
+}
+
 type PeekRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty: `default`.
@@ -765,7 +935,7 @@ type PeekRequest struct {
 
 func (x *PeekRequest) Reset() {
 	*x = PeekRequest{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[11]
+	mi := &file_sluice_v1_messages_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -777,7 +947,7 @@ func (x *PeekRequest) String() string {
 func (*PeekRequest) ProtoMessage() {}
 
 func (x *PeekRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[11]
+	mi := &file_sluice_v1_messages_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -790,7 +960,7 @@ func (x *PeekRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekRequest.ProtoReflect.Descriptor instead.
 func (*PeekRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{11}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PeekRequest) GetNamespace() string {
@@ -832,7 +1002,7 @@ type PeekResponse struct {
 
 func (x *PeekResponse) Reset() {
 	*x = PeekResponse{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[12]
+	mi := &file_sluice_v1_messages_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -844,7 +1014,7 @@ func (x *PeekResponse) String() string {
 func (*PeekResponse) ProtoMessage() {}
 
 func (x *PeekResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[12]
+	mi := &file_sluice_v1_messages_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -857,7 +1027,7 @@ func (x *PeekResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekResponse.ProtoReflect.Descriptor instead.
 func (*PeekResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{12}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PeekResponse) GetMessages() []*StoredMessage {
@@ -889,7 +1059,7 @@ type GetMessageRequest struct {
 
 func (x *GetMessageRequest) Reset() {
 	*x = GetMessageRequest{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[13]
+	mi := &file_sluice_v1_messages_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +1071,7 @@ func (x *GetMessageRequest) String() string {
 func (*GetMessageRequest) ProtoMessage() {}
 
 func (x *GetMessageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[13]
+	mi := &file_sluice_v1_messages_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +1084,7 @@ func (x *GetMessageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMessageRequest.ProtoReflect.Descriptor instead.
 func (*GetMessageRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{13}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetMessageRequest) GetNamespace() string {
@@ -1008,7 +1178,7 @@ type StoredMessage struct {
 
 func (x *StoredMessage) Reset() {
 	*x = StoredMessage{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[14]
+	mi := &file_sluice_v1_messages_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1020,7 +1190,7 @@ func (x *StoredMessage) String() string {
 func (*StoredMessage) ProtoMessage() {}
 
 func (x *StoredMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[14]
+	mi := &file_sluice_v1_messages_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1033,7 +1203,7 @@ func (x *StoredMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredMessage.ProtoReflect.Descriptor instead.
 func (*StoredMessage) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{14}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StoredMessage) GetId() string {
@@ -1340,7 +1510,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[15]
+	mi := &file_sluice_v1_messages_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +1522,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[15]
+	mi := &file_sluice_v1_messages_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +1535,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{15}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Attempt) GetAttempt() uint32 {
@@ -1417,7 +1587,7 @@ type PastChange struct {
 
 func (x *PastChange) Reset() {
 	*x = PastChange{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[16]
+	mi := &file_sluice_v1_messages_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1429,7 +1599,7 @@ func (x *PastChange) String() string {
 func (*PastChange) ProtoMessage() {}
 
 func (x *PastChange) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[16]
+	mi := &file_sluice_v1_messages_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1442,7 +1612,7 @@ func (x *PastChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PastChange.ProtoReflect.Descriptor instead.
 func (*PastChange) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{16}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PastChange) GetChange() string {
@@ -1486,7 +1656,7 @@ type Holder struct {
 
 func (x *Holder) Reset() {
 	*x = Holder{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[17]
+	mi := &file_sluice_v1_messages_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1498,7 +1668,7 @@ func (x *Holder) String() string {
 func (*Holder) ProtoMessage() {}
 
 func (x *Holder) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[17]
+	mi := &file_sluice_v1_messages_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1511,7 +1681,7 @@ func (x *Holder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holder.ProtoReflect.Descriptor instead.
 func (*Holder) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{17}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Holder) GetConsumer() string {
@@ -1541,7 +1711,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[18]
+	mi := &file_sluice_v1_messages_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1553,7 +1723,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[18]
+	mi := &file_sluice_v1_messages_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1566,7 +1736,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{18}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Progress) GetPercent() uint32 {
@@ -1603,7 +1773,7 @@ type AwaitResultRequest struct {
 
 func (x *AwaitResultRequest) Reset() {
 	*x = AwaitResultRequest{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[19]
+	mi := &file_sluice_v1_messages_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1615,7 +1785,7 @@ func (x *AwaitResultRequest) String() string {
 func (*AwaitResultRequest) ProtoMessage() {}
 
 func (x *AwaitResultRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[19]
+	mi := &file_sluice_v1_messages_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1628,7 +1798,7 @@ func (x *AwaitResultRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitResultRequest.ProtoReflect.Descriptor instead.
 func (*AwaitResultRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{19}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AwaitResultRequest) GetNamespace() string {
@@ -1670,7 +1840,7 @@ type AwaitResultResponse struct {
 
 func (x *AwaitResultResponse) Reset() {
 	*x = AwaitResultResponse{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[20]
+	mi := &file_sluice_v1_messages_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1682,7 +1852,7 @@ func (x *AwaitResultResponse) String() string {
 func (*AwaitResultResponse) ProtoMessage() {}
 
 func (x *AwaitResultResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[20]
+	mi := &file_sluice_v1_messages_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1695,7 +1865,7 @@ func (x *AwaitResultResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitResultResponse.ProtoReflect.Descriptor instead.
 func (*AwaitResultResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{20}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AwaitResultResponse) GetState() string {
@@ -1771,7 +1941,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[21]
+	mi := &file_sluice_v1_messages_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +1953,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[21]
+	mi := &file_sluice_v1_messages_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +1966,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{21}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ChangeRequest) GetNamespace() string {
@@ -1850,7 +2020,7 @@ type MoveRequest struct {
 
 func (x *MoveRequest) Reset() {
 	*x = MoveRequest{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[22]
+	mi := &file_sluice_v1_messages_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1862,7 +2032,7 @@ func (x *MoveRequest) String() string {
 func (*MoveRequest) ProtoMessage() {}
 
 func (x *MoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[22]
+	mi := &file_sluice_v1_messages_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1875,7 +2045,7 @@ func (x *MoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveRequest.ProtoReflect.Descriptor instead.
 func (*MoveRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{22}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *MoveRequest) GetNamespace() string {
@@ -1944,7 +2114,7 @@ type ChangeFieldsRequest struct {
 
 func (x *ChangeFieldsRequest) Reset() {
 	*x = ChangeFieldsRequest{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[23]
+	mi := &file_sluice_v1_messages_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1956,7 +2126,7 @@ func (x *ChangeFieldsRequest) String() string {
 func (*ChangeFieldsRequest) ProtoMessage() {}
 
 func (x *ChangeFieldsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[23]
+	mi := &file_sluice_v1_messages_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1969,7 +2139,7 @@ func (x *ChangeFieldsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeFieldsRequest.ProtoReflect.Descriptor instead.
 func (*ChangeFieldsRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{23}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ChangeFieldsRequest) GetNamespace() string {
@@ -2059,7 +2229,7 @@ type TagList struct {
 
 func (x *TagList) Reset() {
 	*x = TagList{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[24]
+	mi := &file_sluice_v1_messages_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2071,7 +2241,7 @@ func (x *TagList) String() string {
 func (*TagList) ProtoMessage() {}
 
 func (x *TagList) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[24]
+	mi := &file_sluice_v1_messages_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2084,7 +2254,7 @@ func (x *TagList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TagList.ProtoReflect.Descriptor instead.
 func (*TagList) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{24}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TagList) GetValues() []string {
@@ -2102,7 +2272,7 @@ type ChangeResponse struct {
 
 func (x *ChangeResponse) Reset() {
 	*x = ChangeResponse{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[25]
+	mi := &file_sluice_v1_messages_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2114,7 +2284,7 @@ func (x *ChangeResponse) String() string {
 func (*ChangeResponse) ProtoMessage() {}
 
 func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[25]
+	mi := &file_sluice_v1_messages_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2127,7 +2297,7 @@ func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResponse.ProtoReflect.Descriptor instead.
 func (*ChangeResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{25}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{27}
 }
 
 type SendGroupRequest struct {
@@ -2146,7 +2316,7 @@ type SendGroupRequest struct {
 
 func (x *SendGroupRequest) Reset() {
 	*x = SendGroupRequest{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[26]
+	mi := &file_sluice_v1_messages_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2328,7 @@ func (x *SendGroupRequest) String() string {
 func (*SendGroupRequest) ProtoMessage() {}
 
 func (x *SendGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[26]
+	mi := &file_sluice_v1_messages_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2341,7 @@ func (x *SendGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendGroupRequest.ProtoReflect.Descriptor instead.
 func (*SendGroupRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{26}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SendGroupRequest) GetNamespace() string {
@@ -2212,7 +2382,7 @@ type GroupMessageList struct {
 
 func (x *GroupMessageList) Reset() {
 	*x = GroupMessageList{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[27]
+	mi := &file_sluice_v1_messages_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2224,7 +2394,7 @@ func (x *GroupMessageList) String() string {
 func (*GroupMessageList) ProtoMessage() {}
 
 func (x *GroupMessageList) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[27]
+	mi := &file_sluice_v1_messages_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2237,7 +2407,7 @@ func (x *GroupMessageList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupMessageList.ProtoReflect.Descriptor instead.
 func (*GroupMessageList) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{27}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GroupMessageList) GetValues() []*GroupMessage {
@@ -2284,7 +2454,7 @@ type GroupMessage struct {
 
 func (x *GroupMessage) Reset() {
 	*x = GroupMessage{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[28]
+	mi := &file_sluice_v1_messages_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2296,7 +2466,7 @@ func (x *GroupMessage) String() string {
 func (*GroupMessage) ProtoMessage() {}
 
 func (x *GroupMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[28]
+	mi := &file_sluice_v1_messages_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2309,7 +2479,7 @@ func (x *GroupMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupMessage.ProtoReflect.Descriptor instead.
 func (*GroupMessage) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{28}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GroupMessage) GetPayload() []byte {
@@ -2507,7 +2677,7 @@ type SendGroupResponse struct {
 
 func (x *SendGroupResponse) Reset() {
 	*x = SendGroupResponse{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[29]
+	mi := &file_sluice_v1_messages_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2519,7 +2689,7 @@ func (x *SendGroupResponse) String() string {
 func (*SendGroupResponse) ProtoMessage() {}
 
 func (x *SendGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[29]
+	mi := &file_sluice_v1_messages_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2532,7 +2702,7 @@ func (x *SendGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendGroupResponse.ProtoReflect.Descriptor instead.
 func (*SendGroupResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{29}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SendGroupResponse) GetGroup() string {
@@ -2569,7 +2739,7 @@ type GetGroupRequest struct {
 
 func (x *GetGroupRequest) Reset() {
 	*x = GetGroupRequest{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[30]
+	mi := &file_sluice_v1_messages_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2581,7 +2751,7 @@ func (x *GetGroupRequest) String() string {
 func (*GetGroupRequest) ProtoMessage() {}
 
 func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[30]
+	mi := &file_sluice_v1_messages_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2594,7 +2764,7 @@ func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupRequest.ProtoReflect.Descriptor instead.
 func (*GetGroupRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{30}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetGroupRequest) GetNamespace() string {
@@ -2634,7 +2804,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[31]
+	mi := &file_sluice_v1_messages_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2646,7 +2816,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[31]
+	mi := &file_sluice_v1_messages_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2659,7 +2829,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{31}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Group) GetGroup() string {
@@ -2710,7 +2880,7 @@ type GetFlowRequest struct {
 
 func (x *GetFlowRequest) Reset() {
 	*x = GetFlowRequest{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[32]
+	mi := &file_sluice_v1_messages_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2722,7 +2892,7 @@ func (x *GetFlowRequest) String() string {
 func (*GetFlowRequest) ProtoMessage() {}
 
 func (x *GetFlowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[32]
+	mi := &file_sluice_v1_messages_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2735,7 +2905,7 @@ func (x *GetFlowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFlowRequest.ProtoReflect.Descriptor instead.
 func (*GetFlowRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{32}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GetFlowRequest) GetNamespace() string {
@@ -2784,7 +2954,7 @@ type Flow struct {
 
 func (x *Flow) Reset() {
 	*x = Flow{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[33]
+	mi := &file_sluice_v1_messages_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2796,7 +2966,7 @@ func (x *Flow) String() string {
 func (*Flow) ProtoMessage() {}
 
 func (x *Flow) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[33]
+	mi := &file_sluice_v1_messages_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2809,7 +2979,7 @@ func (x *Flow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Flow.ProtoReflect.Descriptor instead.
 func (*Flow) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{33}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Flow) GetParents() []*FlowParent {
@@ -2899,7 +3069,7 @@ type FlowNode struct {
 
 func (x *FlowNode) Reset() {
 	*x = FlowNode{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[34]
+	mi := &file_sluice_v1_messages_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2911,7 +3081,7 @@ func (x *FlowNode) String() string {
 func (*FlowNode) ProtoMessage() {}
 
 func (x *FlowNode) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[34]
+	mi := &file_sluice_v1_messages_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2924,7 +3094,7 @@ func (x *FlowNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowNode.ProtoReflect.Descriptor instead.
 func (*FlowNode) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{34}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *FlowNode) GetId() string {
@@ -2998,7 +3168,7 @@ type FlowParent struct {
 
 func (x *FlowParent) Reset() {
 	*x = FlowParent{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[35]
+	mi := &file_sluice_v1_messages_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3010,7 +3180,7 @@ func (x *FlowParent) String() string {
 func (*FlowParent) ProtoMessage() {}
 
 func (x *FlowParent) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[35]
+	mi := &file_sluice_v1_messages_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3023,7 +3193,7 @@ func (x *FlowParent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowParent.ProtoReflect.Descriptor instead.
 func (*FlowParent) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{35}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *FlowParent) GetId() string {
@@ -3067,7 +3237,7 @@ type GroupCounts struct {
 
 func (x *GroupCounts) Reset() {
 	*x = GroupCounts{}
-	mi := &file_sluice_v1_messages_proto_msgTypes[36]
+	mi := &file_sluice_v1_messages_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3079,7 +3249,7 @@ func (x *GroupCounts) String() string {
 func (*GroupCounts) ProtoMessage() {}
 
 func (x *GroupCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_messages_proto_msgTypes[36]
+	mi := &file_sluice_v1_messages_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3092,7 +3262,7 @@ func (x *GroupCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupCounts.ProtoReflect.Descriptor instead.
 func (*GroupCounts) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{36}
+	return file_sluice_v1_messages_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GroupCounts) GetPending() uint64 {
@@ -3186,7 +3356,25 @@ const file_sluice_v1_messages_proto_rawDesc = "" +
 	"\b_payload\"`\n" +
 	"\x14ListMessagesResponse\x124\n" +
 	"\bmessages\x18\x01 \x03(\v2\x18.sluice.v1.StoredMessageR\bmessages\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\tR\x04next\"|\n" +
+	"\x04next\x18\x02 \x01(\tR\x04next\"\xe8\x01\n" +
+	"\x15SearchMessagesRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
+	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x19\n" +
+	"\x05where\x18\x03 \x01(\tH\x00R\x05where\x88\x01\x01\x12\x1b\n" +
+	"\x06cursor\x18\x04 \x01(\tH\x01R\x06cursor\x88\x01\x01\x12\x19\n" +
+	"\x05limit\x18\x05 \x01(\rH\x02R\x05limit\x88\x01\x01\x12\x1d\n" +
+	"\apayload\x18\x06 \x01(\bH\x03R\apayload\x88\x01\x01B\b\n" +
+	"\x06_whereB\t\n" +
+	"\a_cursorB\b\n" +
+	"\x06_limitB\n" +
+	"\n" +
+	"\b_payload\"\xa8\x01\n" +
+	"\x16SearchMessagesResponse\x124\n" +
+	"\bmessages\x18\x01 \x03(\v2\x18.sluice.v1.StoredMessageR\bmessages\x12\x18\n" +
+	"\ascanned\x18\x02 \x01(\x04R\ascanned\x12\x14\n" +
+	"\x05total\x18\x03 \x01(\x04R\x05total\x12\x12\n" +
+	"\x04next\x18\x04 \x01(\tR\x04next\x12\x14\n" +
+	"\x05index\x18\x05 \x01(\tR\x05index\"|\n" +
 	"\vPeekRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x19\n" +
@@ -3453,13 +3641,14 @@ const file_sluice_v1_messages_proto_rawDesc = "" +
 	"\vGroupCounts\x12\x18\n" +
 	"\apending\x18\x01 \x01(\x04R\apending\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\x04R\x04done\x12\x12\n" +
-	"\x04dead\x18\x03 \x01(\x04R\x04dead2\x84\t\n" +
+	"\x04dead\x18\x03 \x01(\x04R\x04dead2\xd3\t\n" +
 	"\bMessages\x127\n" +
 	"\x04Send\x12\x16.sluice.v1.SendRequest\x1a\x17.sluice.v1.SendResponse\x12@\n" +
 	"\aReceive\x12\x19.sluice.v1.ReceiveRequest\x1a\x1a.sluice.v1.ReceiveResponse\x12>\n" +
 	"\x06Settle\x12\x18.sluice.v1.SettleRequest\x1a\x1a.sluice.v1.ResultsResponse\x12>\n" +
 	"\x06Extend\x12\x18.sluice.v1.ExtendRequest\x1a\x1a.sluice.v1.ResultsResponse\x12G\n" +
-	"\x04List\x12\x1e.sluice.v1.ListMessagesRequest\x1a\x1f.sluice.v1.ListMessagesResponse\x127\n" +
+	"\x04List\x12\x1e.sluice.v1.ListMessagesRequest\x1a\x1f.sluice.v1.ListMessagesResponse\x12M\n" +
+	"\x06Search\x12 .sluice.v1.SearchMessagesRequest\x1a!.sluice.v1.SearchMessagesResponse\x127\n" +
 	"\x04Peek\x12\x16.sluice.v1.PeekRequest\x1a\x17.sluice.v1.PeekResponse\x12=\n" +
 	"\x03Get\x12\x1c.sluice.v1.GetMessageRequest\x1a\x18.sluice.v1.StoredMessage\x12L\n" +
 	"\vAwaitResult\x12\x1d.sluice.v1.AwaitResultRequest\x1a\x1e.sluice.v1.AwaitResultResponse\x12=\n" +
@@ -3486,127 +3675,132 @@ func file_sluice_v1_messages_proto_rawDescGZIP() []byte {
 	return file_sluice_v1_messages_proto_rawDescData
 }
 
-var file_sluice_v1_messages_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_sluice_v1_messages_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_sluice_v1_messages_proto_goTypes = []any{
-	(*SendRequest)(nil),          // 0: sluice.v1.SendRequest
-	(*SendResponse)(nil),         // 1: sluice.v1.SendResponse
-	(*ReceiveRequest)(nil),       // 2: sluice.v1.ReceiveRequest
-	(*WeightedQueue)(nil),        // 3: sluice.v1.WeightedQueue
-	(*ReceiveResponse)(nil),      // 4: sluice.v1.ReceiveResponse
-	(*SettleRequest)(nil),        // 5: sluice.v1.SettleRequest
-	(*ExtendRequest)(nil),        // 6: sluice.v1.ExtendRequest
-	(*ResultsResponse)(nil),      // 7: sluice.v1.ResultsResponse
-	(*ItemResult)(nil),           // 8: sluice.v1.ItemResult
-	(*ListMessagesRequest)(nil),  // 9: sluice.v1.ListMessagesRequest
-	(*ListMessagesResponse)(nil), // 10: sluice.v1.ListMessagesResponse
-	(*PeekRequest)(nil),          // 11: sluice.v1.PeekRequest
-	(*PeekResponse)(nil),         // 12: sluice.v1.PeekResponse
-	(*GetMessageRequest)(nil),    // 13: sluice.v1.GetMessageRequest
-	(*StoredMessage)(nil),        // 14: sluice.v1.StoredMessage
-	(*Attempt)(nil),              // 15: sluice.v1.Attempt
-	(*PastChange)(nil),           // 16: sluice.v1.PastChange
-	(*Holder)(nil),               // 17: sluice.v1.Holder
-	(*Progress)(nil),             // 18: sluice.v1.Progress
-	(*AwaitResultRequest)(nil),   // 19: sluice.v1.AwaitResultRequest
-	(*AwaitResultResponse)(nil),  // 20: sluice.v1.AwaitResultResponse
-	(*ChangeRequest)(nil),        // 21: sluice.v1.ChangeRequest
-	(*MoveRequest)(nil),          // 22: sluice.v1.MoveRequest
-	(*ChangeFieldsRequest)(nil),  // 23: sluice.v1.ChangeFieldsRequest
-	(*TagList)(nil),              // 24: sluice.v1.TagList
-	(*ChangeResponse)(nil),       // 25: sluice.v1.ChangeResponse
-	(*SendGroupRequest)(nil),     // 26: sluice.v1.SendGroupRequest
-	(*GroupMessageList)(nil),     // 27: sluice.v1.GroupMessageList
-	(*GroupMessage)(nil),         // 28: sluice.v1.GroupMessage
-	(*SendGroupResponse)(nil),    // 29: sluice.v1.SendGroupResponse
-	(*GetGroupRequest)(nil),      // 30: sluice.v1.GetGroupRequest
-	(*Group)(nil),                // 31: sluice.v1.Group
-	(*GetFlowRequest)(nil),       // 32: sluice.v1.GetFlowRequest
-	(*Flow)(nil),                 // 33: sluice.v1.Flow
-	(*FlowNode)(nil),             // 34: sluice.v1.FlowNode
-	(*FlowParent)(nil),           // 35: sluice.v1.FlowParent
-	(*GroupCounts)(nil),          // 36: sluice.v1.GroupCounts
-	(*Message)(nil),              // 37: sluice.v1.Message
-	(*Delivered)(nil),            // 38: sluice.v1.Delivered
-	(*Settlement)(nil),           // 39: sluice.v1.Settlement
-	(*Extension)(nil),            // 40: sluice.v1.Extension
-	(*Error)(nil),                // 41: sluice.v1.Error
-	(*Backoff)(nil),              // 42: sluice.v1.Backoff
-	(*Header)(nil),               // 43: sluice.v1.Header
-	(*Unique)(nil),               // 44: sluice.v1.Unique
-	(*Step)(nil),                 // 45: sluice.v1.Step
+	(*SendRequest)(nil),            // 0: sluice.v1.SendRequest
+	(*SendResponse)(nil),           // 1: sluice.v1.SendResponse
+	(*ReceiveRequest)(nil),         // 2: sluice.v1.ReceiveRequest
+	(*WeightedQueue)(nil),          // 3: sluice.v1.WeightedQueue
+	(*ReceiveResponse)(nil),        // 4: sluice.v1.ReceiveResponse
+	(*SettleRequest)(nil),          // 5: sluice.v1.SettleRequest
+	(*ExtendRequest)(nil),          // 6: sluice.v1.ExtendRequest
+	(*ResultsResponse)(nil),        // 7: sluice.v1.ResultsResponse
+	(*ItemResult)(nil),             // 8: sluice.v1.ItemResult
+	(*ListMessagesRequest)(nil),    // 9: sluice.v1.ListMessagesRequest
+	(*ListMessagesResponse)(nil),   // 10: sluice.v1.ListMessagesResponse
+	(*SearchMessagesRequest)(nil),  // 11: sluice.v1.SearchMessagesRequest
+	(*SearchMessagesResponse)(nil), // 12: sluice.v1.SearchMessagesResponse
+	(*PeekRequest)(nil),            // 13: sluice.v1.PeekRequest
+	(*PeekResponse)(nil),           // 14: sluice.v1.PeekResponse
+	(*GetMessageRequest)(nil),      // 15: sluice.v1.GetMessageRequest
+	(*StoredMessage)(nil),          // 16: sluice.v1.StoredMessage
+	(*Attempt)(nil),                // 17: sluice.v1.Attempt
+	(*PastChange)(nil),             // 18: sluice.v1.PastChange
+	(*Holder)(nil),                 // 19: sluice.v1.Holder
+	(*Progress)(nil),               // 20: sluice.v1.Progress
+	(*AwaitResultRequest)(nil),     // 21: sluice.v1.AwaitResultRequest
+	(*AwaitResultResponse)(nil),    // 22: sluice.v1.AwaitResultResponse
+	(*ChangeRequest)(nil),          // 23: sluice.v1.ChangeRequest
+	(*MoveRequest)(nil),            // 24: sluice.v1.MoveRequest
+	(*ChangeFieldsRequest)(nil),    // 25: sluice.v1.ChangeFieldsRequest
+	(*TagList)(nil),                // 26: sluice.v1.TagList
+	(*ChangeResponse)(nil),         // 27: sluice.v1.ChangeResponse
+	(*SendGroupRequest)(nil),       // 28: sluice.v1.SendGroupRequest
+	(*GroupMessageList)(nil),       // 29: sluice.v1.GroupMessageList
+	(*GroupMessage)(nil),           // 30: sluice.v1.GroupMessage
+	(*SendGroupResponse)(nil),      // 31: sluice.v1.SendGroupResponse
+	(*GetGroupRequest)(nil),        // 32: sluice.v1.GetGroupRequest
+	(*Group)(nil),                  // 33: sluice.v1.Group
+	(*GetFlowRequest)(nil),         // 34: sluice.v1.GetFlowRequest
+	(*Flow)(nil),                   // 35: sluice.v1.Flow
+	(*FlowNode)(nil),               // 36: sluice.v1.FlowNode
+	(*FlowParent)(nil),             // 37: sluice.v1.FlowParent
+	(*GroupCounts)(nil),            // 38: sluice.v1.GroupCounts
+	(*Message)(nil),                // 39: sluice.v1.Message
+	(*Delivered)(nil),              // 40: sluice.v1.Delivered
+	(*Settlement)(nil),             // 41: sluice.v1.Settlement
+	(*Extension)(nil),              // 42: sluice.v1.Extension
+	(*Error)(nil),                  // 43: sluice.v1.Error
+	(*Backoff)(nil),                // 44: sluice.v1.Backoff
+	(*Header)(nil),                 // 45: sluice.v1.Header
+	(*Unique)(nil),                 // 46: sluice.v1.Unique
+	(*Step)(nil),                   // 47: sluice.v1.Step
 }
 var file_sluice_v1_messages_proto_depIdxs = []int32{
-	37, // 0: sluice.v1.SendRequest.messages:type_name -> sluice.v1.Message
+	39, // 0: sluice.v1.SendRequest.messages:type_name -> sluice.v1.Message
 	3,  // 1: sluice.v1.ReceiveRequest.queues:type_name -> sluice.v1.WeightedQueue
-	38, // 2: sluice.v1.ReceiveResponse.messages:type_name -> sluice.v1.Delivered
-	39, // 3: sluice.v1.SettleRequest.items:type_name -> sluice.v1.Settlement
-	40, // 4: sluice.v1.ExtendRequest.items:type_name -> sluice.v1.Extension
+	40, // 2: sluice.v1.ReceiveResponse.messages:type_name -> sluice.v1.Delivered
+	41, // 3: sluice.v1.SettleRequest.items:type_name -> sluice.v1.Settlement
+	42, // 4: sluice.v1.ExtendRequest.items:type_name -> sluice.v1.Extension
 	8,  // 5: sluice.v1.ResultsResponse.results:type_name -> sluice.v1.ItemResult
-	41, // 6: sluice.v1.ItemResult.error:type_name -> sluice.v1.Error
-	14, // 7: sluice.v1.ListMessagesResponse.messages:type_name -> sluice.v1.StoredMessage
-	14, // 8: sluice.v1.PeekResponse.messages:type_name -> sluice.v1.StoredMessage
-	16, // 9: sluice.v1.StoredMessage.changes:type_name -> sluice.v1.PastChange
-	42, // 10: sluice.v1.StoredMessage.backoff:type_name -> sluice.v1.Backoff
-	15, // 11: sluice.v1.StoredMessage.history:type_name -> sluice.v1.Attempt
-	43, // 12: sluice.v1.StoredMessage.headers:type_name -> sluice.v1.Header
-	18, // 13: sluice.v1.StoredMessage.progress:type_name -> sluice.v1.Progress
-	17, // 14: sluice.v1.StoredMessage.holder:type_name -> sluice.v1.Holder
-	18, // 15: sluice.v1.AwaitResultResponse.progress:type_name -> sluice.v1.Progress
-	24, // 16: sluice.v1.ChangeFieldsRequest.tags:type_name -> sluice.v1.TagList
-	27, // 17: sluice.v1.SendGroupRequest.messages:type_name -> sluice.v1.GroupMessageList
-	28, // 18: sluice.v1.SendGroupRequest.callback:type_name -> sluice.v1.GroupMessage
-	28, // 19: sluice.v1.GroupMessageList.values:type_name -> sluice.v1.GroupMessage
-	43, // 20: sluice.v1.GroupMessage.headers:type_name -> sluice.v1.Header
-	42, // 21: sluice.v1.GroupMessage.backoff:type_name -> sluice.v1.Backoff
-	44, // 22: sluice.v1.GroupMessage.unique:type_name -> sluice.v1.Unique
-	45, // 23: sluice.v1.GroupMessage.chain:type_name -> sluice.v1.Step
-	45, // 24: sluice.v1.GroupMessage.on_failure:type_name -> sluice.v1.Step
-	35, // 25: sluice.v1.Flow.parents:type_name -> sluice.v1.FlowParent
-	36, // 26: sluice.v1.Flow.group:type_name -> sluice.v1.GroupCounts
-	34, // 27: sluice.v1.Flow.children:type_name -> sluice.v1.FlowNode
-	36, // 28: sluice.v1.FlowNode.group:type_name -> sluice.v1.GroupCounts
-	34, // 29: sluice.v1.FlowNode.children:type_name -> sluice.v1.FlowNode
-	0,  // 30: sluice.v1.Messages.Send:input_type -> sluice.v1.SendRequest
-	2,  // 31: sluice.v1.Messages.Receive:input_type -> sluice.v1.ReceiveRequest
-	5,  // 32: sluice.v1.Messages.Settle:input_type -> sluice.v1.SettleRequest
-	6,  // 33: sluice.v1.Messages.Extend:input_type -> sluice.v1.ExtendRequest
-	9,  // 34: sluice.v1.Messages.List:input_type -> sluice.v1.ListMessagesRequest
-	11, // 35: sluice.v1.Messages.Peek:input_type -> sluice.v1.PeekRequest
-	13, // 36: sluice.v1.Messages.Get:input_type -> sluice.v1.GetMessageRequest
-	19, // 37: sluice.v1.Messages.AwaitResult:input_type -> sluice.v1.AwaitResultRequest
-	21, // 38: sluice.v1.Messages.Cancel:input_type -> sluice.v1.ChangeRequest
-	21, // 39: sluice.v1.Messages.Hold:input_type -> sluice.v1.ChangeRequest
-	21, // 40: sluice.v1.Messages.Approve:input_type -> sluice.v1.ChangeRequest
-	21, // 41: sluice.v1.Messages.Deny:input_type -> sluice.v1.ChangeRequest
-	21, // 42: sluice.v1.Messages.Retry:input_type -> sluice.v1.ChangeRequest
-	22, // 43: sluice.v1.Messages.Move:input_type -> sluice.v1.MoveRequest
-	23, // 44: sluice.v1.Messages.Change:input_type -> sluice.v1.ChangeFieldsRequest
-	26, // 45: sluice.v1.Messages.SendGroup:input_type -> sluice.v1.SendGroupRequest
-	30, // 46: sluice.v1.Messages.GetGroup:input_type -> sluice.v1.GetGroupRequest
-	32, // 47: sluice.v1.Messages.GetFlow:input_type -> sluice.v1.GetFlowRequest
-	1,  // 48: sluice.v1.Messages.Send:output_type -> sluice.v1.SendResponse
-	4,  // 49: sluice.v1.Messages.Receive:output_type -> sluice.v1.ReceiveResponse
-	7,  // 50: sluice.v1.Messages.Settle:output_type -> sluice.v1.ResultsResponse
-	7,  // 51: sluice.v1.Messages.Extend:output_type -> sluice.v1.ResultsResponse
-	10, // 52: sluice.v1.Messages.List:output_type -> sluice.v1.ListMessagesResponse
-	12, // 53: sluice.v1.Messages.Peek:output_type -> sluice.v1.PeekResponse
-	14, // 54: sluice.v1.Messages.Get:output_type -> sluice.v1.StoredMessage
-	20, // 55: sluice.v1.Messages.AwaitResult:output_type -> sluice.v1.AwaitResultResponse
-	25, // 56: sluice.v1.Messages.Cancel:output_type -> sluice.v1.ChangeResponse
-	25, // 57: sluice.v1.Messages.Hold:output_type -> sluice.v1.ChangeResponse
-	25, // 58: sluice.v1.Messages.Approve:output_type -> sluice.v1.ChangeResponse
-	25, // 59: sluice.v1.Messages.Deny:output_type -> sluice.v1.ChangeResponse
-	25, // 60: sluice.v1.Messages.Retry:output_type -> sluice.v1.ChangeResponse
-	25, // 61: sluice.v1.Messages.Move:output_type -> sluice.v1.ChangeResponse
-	25, // 62: sluice.v1.Messages.Change:output_type -> sluice.v1.ChangeResponse
-	29, // 63: sluice.v1.Messages.SendGroup:output_type -> sluice.v1.SendGroupResponse
-	31, // 64: sluice.v1.Messages.GetGroup:output_type -> sluice.v1.Group
-	33, // 65: sluice.v1.Messages.GetFlow:output_type -> sluice.v1.Flow
-	48, // [48:66] is the sub-list for method output_type
-	30, // [30:48] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	43, // 6: sluice.v1.ItemResult.error:type_name -> sluice.v1.Error
+	16, // 7: sluice.v1.ListMessagesResponse.messages:type_name -> sluice.v1.StoredMessage
+	16, // 8: sluice.v1.SearchMessagesResponse.messages:type_name -> sluice.v1.StoredMessage
+	16, // 9: sluice.v1.PeekResponse.messages:type_name -> sluice.v1.StoredMessage
+	18, // 10: sluice.v1.StoredMessage.changes:type_name -> sluice.v1.PastChange
+	44, // 11: sluice.v1.StoredMessage.backoff:type_name -> sluice.v1.Backoff
+	17, // 12: sluice.v1.StoredMessage.history:type_name -> sluice.v1.Attempt
+	45, // 13: sluice.v1.StoredMessage.headers:type_name -> sluice.v1.Header
+	20, // 14: sluice.v1.StoredMessage.progress:type_name -> sluice.v1.Progress
+	19, // 15: sluice.v1.StoredMessage.holder:type_name -> sluice.v1.Holder
+	20, // 16: sluice.v1.AwaitResultResponse.progress:type_name -> sluice.v1.Progress
+	26, // 17: sluice.v1.ChangeFieldsRequest.tags:type_name -> sluice.v1.TagList
+	29, // 18: sluice.v1.SendGroupRequest.messages:type_name -> sluice.v1.GroupMessageList
+	30, // 19: sluice.v1.SendGroupRequest.callback:type_name -> sluice.v1.GroupMessage
+	30, // 20: sluice.v1.GroupMessageList.values:type_name -> sluice.v1.GroupMessage
+	45, // 21: sluice.v1.GroupMessage.headers:type_name -> sluice.v1.Header
+	44, // 22: sluice.v1.GroupMessage.backoff:type_name -> sluice.v1.Backoff
+	46, // 23: sluice.v1.GroupMessage.unique:type_name -> sluice.v1.Unique
+	47, // 24: sluice.v1.GroupMessage.chain:type_name -> sluice.v1.Step
+	47, // 25: sluice.v1.GroupMessage.on_failure:type_name -> sluice.v1.Step
+	37, // 26: sluice.v1.Flow.parents:type_name -> sluice.v1.FlowParent
+	38, // 27: sluice.v1.Flow.group:type_name -> sluice.v1.GroupCounts
+	36, // 28: sluice.v1.Flow.children:type_name -> sluice.v1.FlowNode
+	38, // 29: sluice.v1.FlowNode.group:type_name -> sluice.v1.GroupCounts
+	36, // 30: sluice.v1.FlowNode.children:type_name -> sluice.v1.FlowNode
+	0,  // 31: sluice.v1.Messages.Send:input_type -> sluice.v1.SendRequest
+	2,  // 32: sluice.v1.Messages.Receive:input_type -> sluice.v1.ReceiveRequest
+	5,  // 33: sluice.v1.Messages.Settle:input_type -> sluice.v1.SettleRequest
+	6,  // 34: sluice.v1.Messages.Extend:input_type -> sluice.v1.ExtendRequest
+	9,  // 35: sluice.v1.Messages.List:input_type -> sluice.v1.ListMessagesRequest
+	11, // 36: sluice.v1.Messages.Search:input_type -> sluice.v1.SearchMessagesRequest
+	13, // 37: sluice.v1.Messages.Peek:input_type -> sluice.v1.PeekRequest
+	15, // 38: sluice.v1.Messages.Get:input_type -> sluice.v1.GetMessageRequest
+	21, // 39: sluice.v1.Messages.AwaitResult:input_type -> sluice.v1.AwaitResultRequest
+	23, // 40: sluice.v1.Messages.Cancel:input_type -> sluice.v1.ChangeRequest
+	23, // 41: sluice.v1.Messages.Hold:input_type -> sluice.v1.ChangeRequest
+	23, // 42: sluice.v1.Messages.Approve:input_type -> sluice.v1.ChangeRequest
+	23, // 43: sluice.v1.Messages.Deny:input_type -> sluice.v1.ChangeRequest
+	23, // 44: sluice.v1.Messages.Retry:input_type -> sluice.v1.ChangeRequest
+	24, // 45: sluice.v1.Messages.Move:input_type -> sluice.v1.MoveRequest
+	25, // 46: sluice.v1.Messages.Change:input_type -> sluice.v1.ChangeFieldsRequest
+	28, // 47: sluice.v1.Messages.SendGroup:input_type -> sluice.v1.SendGroupRequest
+	32, // 48: sluice.v1.Messages.GetGroup:input_type -> sluice.v1.GetGroupRequest
+	34, // 49: sluice.v1.Messages.GetFlow:input_type -> sluice.v1.GetFlowRequest
+	1,  // 50: sluice.v1.Messages.Send:output_type -> sluice.v1.SendResponse
+	4,  // 51: sluice.v1.Messages.Receive:output_type -> sluice.v1.ReceiveResponse
+	7,  // 52: sluice.v1.Messages.Settle:output_type -> sluice.v1.ResultsResponse
+	7,  // 53: sluice.v1.Messages.Extend:output_type -> sluice.v1.ResultsResponse
+	10, // 54: sluice.v1.Messages.List:output_type -> sluice.v1.ListMessagesResponse
+	12, // 55: sluice.v1.Messages.Search:output_type -> sluice.v1.SearchMessagesResponse
+	14, // 56: sluice.v1.Messages.Peek:output_type -> sluice.v1.PeekResponse
+	16, // 57: sluice.v1.Messages.Get:output_type -> sluice.v1.StoredMessage
+	22, // 58: sluice.v1.Messages.AwaitResult:output_type -> sluice.v1.AwaitResultResponse
+	27, // 59: sluice.v1.Messages.Cancel:output_type -> sluice.v1.ChangeResponse
+	27, // 60: sluice.v1.Messages.Hold:output_type -> sluice.v1.ChangeResponse
+	27, // 61: sluice.v1.Messages.Approve:output_type -> sluice.v1.ChangeResponse
+	27, // 62: sluice.v1.Messages.Deny:output_type -> sluice.v1.ChangeResponse
+	27, // 63: sluice.v1.Messages.Retry:output_type -> sluice.v1.ChangeResponse
+	27, // 64: sluice.v1.Messages.Move:output_type -> sluice.v1.ChangeResponse
+	27, // 65: sluice.v1.Messages.Change:output_type -> sluice.v1.ChangeResponse
+	31, // 66: sluice.v1.Messages.SendGroup:output_type -> sluice.v1.SendGroupResponse
+	33, // 67: sluice.v1.Messages.GetGroup:output_type -> sluice.v1.Group
+	35, // 68: sluice.v1.Messages.GetFlow:output_type -> sluice.v1.Flow
+	50, // [50:69] is the sub-list for method output_type
+	31, // [31:50] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_messages_proto_init() }
@@ -3621,20 +3815,21 @@ func file_sluice_v1_messages_proto_init() {
 	file_sluice_v1_messages_proto_msgTypes[9].OneofWrappers = []any{}
 	file_sluice_v1_messages_proto_msgTypes[11].OneofWrappers = []any{}
 	file_sluice_v1_messages_proto_msgTypes[13].OneofWrappers = []any{}
-	file_sluice_v1_messages_proto_msgTypes[14].OneofWrappers = []any{}
-	file_sluice_v1_messages_proto_msgTypes[19].OneofWrappers = []any{}
-	file_sluice_v1_messages_proto_msgTypes[20].OneofWrappers = []any{}
+	file_sluice_v1_messages_proto_msgTypes[15].OneofWrappers = []any{}
+	file_sluice_v1_messages_proto_msgTypes[16].OneofWrappers = []any{}
 	file_sluice_v1_messages_proto_msgTypes[21].OneofWrappers = []any{}
 	file_sluice_v1_messages_proto_msgTypes[22].OneofWrappers = []any{}
 	file_sluice_v1_messages_proto_msgTypes[23].OneofWrappers = []any{}
-	file_sluice_v1_messages_proto_msgTypes[28].OneofWrappers = []any{}
+	file_sluice_v1_messages_proto_msgTypes[24].OneofWrappers = []any{}
+	file_sluice_v1_messages_proto_msgTypes[25].OneofWrappers = []any{}
+	file_sluice_v1_messages_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1_messages_proto_rawDesc), len(file_sluice_v1_messages_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   37,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	Messages_Settle_FullMethodName      = "/sluice.v1.Messages/Settle"
 	Messages_Extend_FullMethodName      = "/sluice.v1.Messages/Extend"
 	Messages_List_FullMethodName        = "/sluice.v1.Messages/List"
+	Messages_Search_FullMethodName      = "/sluice.v1.Messages/Search"
 	Messages_Peek_FullMethodName        = "/sluice.v1.Messages/Peek"
 	Messages_Get_FullMethodName         = "/sluice.v1.Messages/Get"
 	Messages_AwaitResult_FullMethodName = "/sluice.v1.Messages/AwaitResult"
@@ -59,6 +60,8 @@ type MessagesClient interface {
 	Extend(ctx context.Context, in *ExtendRequest, opts ...grpc.CallOption) (*ResultsResponse, error)
 	// Returns a page of a queue's messages.
 	List(ctx context.Context, in *ListMessagesRequest, opts ...grpc.CallOption) (*ListMessagesResponse, error)
+	// Returns the messages of a queue that match a filter, by id. A call looks at a part of a long queue.
+	Search(ctx context.Context, in *SearchMessagesRequest, opts ...grpc.CallOption) (*SearchMessagesResponse, error)
 	// Returns the messages that are next in line, without receiving them.
 	Peek(ctx context.Context, in *PeekRequest, opts ...grpc.CallOption) (*PeekResponse, error)
 	// Returns one message, with history, checkpoint and result.
@@ -139,6 +142,16 @@ func (c *messagesClient) List(ctx context.Context, in *ListMessagesRequest, opts
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListMessagesResponse)
 	err := c.cc.Invoke(ctx, Messages_List_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *messagesClient) Search(ctx context.Context, in *SearchMessagesRequest, opts ...grpc.CallOption) (*SearchMessagesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SearchMessagesResponse)
+	err := c.cc.Invoke(ctx, Messages_Search_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -293,6 +306,8 @@ type MessagesServer interface {
 	Extend(context.Context, *ExtendRequest) (*ResultsResponse, error)
 	// Returns a page of a queue's messages.
 	List(context.Context, *ListMessagesRequest) (*ListMessagesResponse, error)
+	// Returns the messages of a queue that match a filter, by id. A call looks at a part of a long queue.
+	Search(context.Context, *SearchMessagesRequest) (*SearchMessagesResponse, error)
 	// Returns the messages that are next in line, without receiving them.
 	Peek(context.Context, *PeekRequest) (*PeekResponse, error)
 	// Returns one message, with history, checkpoint and result.
@@ -343,6 +358,9 @@ func (UnimplementedMessagesServer) Extend(context.Context, *ExtendRequest) (*Res
 }
 func (UnimplementedMessagesServer) List(context.Context, *ListMessagesRequest) (*ListMessagesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method List not implemented")
+}
+func (UnimplementedMessagesServer) Search(context.Context, *SearchMessagesRequest) (*SearchMessagesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Search not implemented")
 }
 func (UnimplementedMessagesServer) Peek(context.Context, *PeekRequest) (*PeekResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Peek not implemented")
@@ -490,6 +508,24 @@ func _Messages_List_Handler(srv interface{}, ctx context.Context, dec func(inter
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(MessagesServer).List(ctx, req.(*ListMessagesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Messages_Search_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SearchMessagesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MessagesServer).Search(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Messages_Search_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MessagesServer).Search(ctx, req.(*SearchMessagesRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -754,6 +790,10 @@ var Messages_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "List",
 			Handler:    _Messages_List_Handler,
+		},
+		{
+			MethodName: "Search",
+			Handler:    _Messages_Search_Handler,
 		},
 		{
 			MethodName: "Peek",

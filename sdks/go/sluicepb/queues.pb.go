@@ -298,9 +298,19 @@ type SetQueueRequest struct {
 	MaxAgeMs        *uint64    `protobuf:"varint,19,opt,name=max_age_ms,json=maxAgeMs,proto3,oneof" json:"max_age_ms,omitempty"`
 	Placement       *string    `protobuf:"bytes,20,opt,name=placement,proto3,oneof" json:"placement,omitempty"`
 	// What the queue is for, for people; up to 255 bytes; given and empty: nothing is said.
-	Description   *string `protobuf:"bytes,21,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Description *string `protobuf:"bytes,21,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// The endpoint that messages are pushed to; given and empty: they are not pushed.
+	PushUrl *string `protobuf:"bytes,22,opt,name=push_url,json=pushUrl,proto3,oneof" json:"push_url,omitempty"`
+	// Secrets that pushes are signed with, or fingerprints of those that the queue has.
+	PushSecrets     *PushSecretList `protobuf:"bytes,23,opt,name=push_secrets,json=pushSecrets,proto3" json:"push_secrets,omitempty"`
+	PushTimeoutMs   *uint32         `protobuf:"varint,24,opt,name=push_timeout_ms,json=pushTimeoutMs,proto3,oneof" json:"push_timeout_ms,omitempty"`
+	PushConcurrency *uint32         `protobuf:"varint,25,opt,name=push_concurrency,json=pushConcurrency,proto3,oneof" json:"push_concurrency,omitempty"`
+	PushRate        *uint32         `protobuf:"varint,26,opt,name=push_rate,json=pushRate,proto3,oneof" json:"push_rate,omitempty"`
+	PushHeaders     *PushHeaderMap  `protobuf:"bytes,27,opt,name=push_headers,json=pushHeaders,proto3" json:"push_headers,omitempty"`
+	PushPaused      *bool           `protobuf:"varint,28,opt,name=push_paused,json=pushPaused,proto3,oneof" json:"push_paused,omitempty"`
+	SearchIndex     *string         `protobuf:"bytes,29,opt,name=search_index,json=searchIndex,proto3,oneof" json:"search_index,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *SetQueueRequest) Reset() {
@@ -480,6 +490,62 @@ func (x *SetQueueRequest) GetDescription() string {
 	return ""
 }
 
+func (x *SetQueueRequest) GetPushUrl() string {
+	if x != nil && x.PushUrl != nil {
+		return *x.PushUrl
+	}
+	return ""
+}
+
+func (x *SetQueueRequest) GetPushSecrets() *PushSecretList {
+	if x != nil {
+		return x.PushSecrets
+	}
+	return nil
+}
+
+func (x *SetQueueRequest) GetPushTimeoutMs() uint32 {
+	if x != nil && x.PushTimeoutMs != nil {
+		return *x.PushTimeoutMs
+	}
+	return 0
+}
+
+func (x *SetQueueRequest) GetPushConcurrency() uint32 {
+	if x != nil && x.PushConcurrency != nil {
+		return *x.PushConcurrency
+	}
+	return 0
+}
+
+func (x *SetQueueRequest) GetPushRate() uint32 {
+	if x != nil && x.PushRate != nil {
+		return *x.PushRate
+	}
+	return 0
+}
+
+func (x *SetQueueRequest) GetPushHeaders() *PushHeaderMap {
+	if x != nil {
+		return x.PushHeaders
+	}
+	return nil
+}
+
+func (x *SetQueueRequest) GetPushPaused() bool {
+	if x != nil && x.PushPaused != nil {
+		return *x.PushPaused
+	}
+	return false
+}
+
+func (x *SetQueueRequest) GetSearchIndex() string {
+	if x != nil && x.SearchIndex != nil {
+		return *x.SearchIndex
+	}
+	return ""
+}
+
 // The settings of a queue.
 type QueueSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -520,7 +586,23 @@ type QueueSettings struct {
 	// `sticky`.
 	Placement *string `protobuf:"bytes,18,opt,name=placement,proto3,oneof" json:"placement,omitempty"`
 	// What the queue is for, for people; not set: nothing is said.
-	Description   *string `protobuf:"bytes,19,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	Description *string `protobuf:"bytes,19,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// The endpoint that messages are pushed to; not set: they are not pushed.
+	PushUrl *string `protobuf:"bytes,20,opt,name=push_url,json=pushUrl,proto3,oneof" json:"push_url,omitempty"`
+	// Fingerprints of the secrets that pushes are signed with.
+	PushSecrets *PushSecretList `protobuf:"bytes,21,opt,name=push_secrets,json=pushSecrets,proto3" json:"push_secrets,omitempty"`
+	// Time for a push until the head of its answer; not set: 15,000.
+	PushTimeoutMs *uint32 `protobuf:"varint,22,opt,name=push_timeout_ms,json=pushTimeoutMs,proto3,oneof" json:"push_timeout_ms,omitempty"`
+	// Maximum number of pushes at a time; not set: 16.
+	PushConcurrency *uint32 `protobuf:"varint,23,opt,name=push_concurrency,json=pushConcurrency,proto3,oneof" json:"push_concurrency,omitempty"`
+	// Maximum number of pushes that begin in a second; not set: no maximum.
+	PushRate    *uint32        `protobuf:"varint,24,opt,name=push_rate,json=pushRate,proto3,oneof" json:"push_rate,omitempty"`
+	PushHeaders *PushHeaderMap `protobuf:"bytes,25,opt,name=push_headers,json=pushHeaders,proto3" json:"push_headers,omitempty"`
+	// Whether nothing is pushed; not set: false.
+	PushPaused *bool `protobuf:"varint,26,opt,name=push_paused,json=pushPaused,proto3,oneof" json:"push_paused,omitempty"`
+	// Index by which searches find messages without a look at each of them: `tags`, `errors` or
+	// `tags_and_errors`; not set: none.
+	SearchIndex   *string `protobuf:"bytes,27,opt,name=search_index,json=searchIndex,proto3,oneof" json:"search_index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -688,6 +770,154 @@ func (x *QueueSettings) GetDescription() string {
 	return ""
 }
 
+func (x *QueueSettings) GetPushUrl() string {
+	if x != nil && x.PushUrl != nil {
+		return *x.PushUrl
+	}
+	return ""
+}
+
+func (x *QueueSettings) GetPushSecrets() *PushSecretList {
+	if x != nil {
+		return x.PushSecrets
+	}
+	return nil
+}
+
+func (x *QueueSettings) GetPushTimeoutMs() uint32 {
+	if x != nil && x.PushTimeoutMs != nil {
+		return *x.PushTimeoutMs
+	}
+	return 0
+}
+
+func (x *QueueSettings) GetPushConcurrency() uint32 {
+	if x != nil && x.PushConcurrency != nil {
+		return *x.PushConcurrency
+	}
+	return 0
+}
+
+func (x *QueueSettings) GetPushRate() uint32 {
+	if x != nil && x.PushRate != nil {
+		return *x.PushRate
+	}
+	return 0
+}
+
+func (x *QueueSettings) GetPushHeaders() *PushHeaderMap {
+	if x != nil {
+		return x.PushHeaders
+	}
+	return nil
+}
+
+func (x *QueueSettings) GetPushPaused() bool {
+	if x != nil && x.PushPaused != nil {
+		return *x.PushPaused
+	}
+	return false
+}
+
+func (x *QueueSettings) GetSearchIndex() string {
+	if x != nil && x.SearchIndex != nil {
+		return *x.SearchIndex
+	}
+	return ""
+}
+
+// Secrets or their fingerprints, which may be given and empty.
+type PushSecretList struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 4.
+	Values        []string `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PushSecretList) Reset() {
+	*x = PushSecretList{}
+	mi := &file_sluice_v1_queues_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PushSecretList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PushSecretList) ProtoMessage() {}
+
+func (x *PushSecretList) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_queues_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PushSecretList.ProtoReflect.Descriptor instead.
+func (*PushSecretList) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PushSecretList) GetValues() []string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+// Headers by name, which may be given and empty.
+type PushHeaderMap struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 16.
+	Values        map[string]string `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PushHeaderMap) Reset() {
+	*x = PushHeaderMap{}
+	mi := &file_sluice_v1_queues_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PushHeaderMap) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PushHeaderMap) ProtoMessage() {}
+
+func (x *PushHeaderMap) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_queues_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PushHeaderMap.ProtoReflect.Descriptor instead.
+func (*PushHeaderMap) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *PushHeaderMap) GetValues() map[string]string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 // Weights by fair key, which may be given and empty.
 type WeightMap struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -699,7 +929,7 @@ type WeightMap struct {
 
 func (x *WeightMap) Reset() {
 	*x = WeightMap{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[6]
+	mi := &file_sluice_v1_queues_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +941,7 @@ func (x *WeightMap) String() string {
 func (*WeightMap) ProtoMessage() {}
 
 func (x *WeightMap) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[6]
+	mi := &file_sluice_v1_queues_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +954,7 @@ func (x *WeightMap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WeightMap.ProtoReflect.Descriptor instead.
 func (*WeightMap) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{6}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WeightMap) GetValues() map[string]uint32 {
@@ -755,7 +985,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[7]
+	mi := &file_sluice_v1_queues_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -767,7 +997,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[7]
+	mi := &file_sluice_v1_queues_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -780,7 +1010,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{7}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Queue) GetName() string {
@@ -869,7 +1099,7 @@ type Counts struct {
 
 func (x *Counts) Reset() {
 	*x = Counts{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[8]
+	mi := &file_sluice_v1_queues_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -881,7 +1111,7 @@ func (x *Counts) String() string {
 func (*Counts) ProtoMessage() {}
 
 func (x *Counts) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[8]
+	mi := &file_sluice_v1_queues_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -894,7 +1124,7 @@ func (x *Counts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counts.ProtoReflect.Descriptor instead.
 func (*Counts) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{8}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Counts) GetDelayed() uint64 {
@@ -959,7 +1189,7 @@ type BlockedBy struct {
 
 func (x *BlockedBy) Reset() {
 	*x = BlockedBy{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[9]
+	mi := &file_sluice_v1_queues_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -971,7 +1201,7 @@ func (x *BlockedBy) String() string {
 func (*BlockedBy) ProtoMessage() {}
 
 func (x *BlockedBy) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[9]
+	mi := &file_sluice_v1_queues_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -984,7 +1214,7 @@ func (x *BlockedBy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockedBy.ProtoReflect.Descriptor instead.
 func (*BlockedBy) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{9}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *BlockedBy) GetOrderingKey() uint64 {
@@ -1038,7 +1268,7 @@ type Totals struct {
 
 func (x *Totals) Reset() {
 	*x = Totals{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[10]
+	mi := &file_sluice_v1_queues_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1050,7 +1280,7 @@ func (x *Totals) String() string {
 func (*Totals) ProtoMessage() {}
 
 func (x *Totals) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[10]
+	mi := &file_sluice_v1_queues_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1063,7 +1293,7 @@ func (x *Totals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Totals.ProtoReflect.Descriptor instead.
 func (*Totals) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{10}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Totals) GetSent() uint64 {
@@ -1175,7 +1405,7 @@ type Redriving struct {
 
 func (x *Redriving) Reset() {
 	*x = Redriving{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[11]
+	mi := &file_sluice_v1_queues_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1417,7 @@ func (x *Redriving) String() string {
 func (*Redriving) ProtoMessage() {}
 
 func (x *Redriving) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[11]
+	mi := &file_sluice_v1_queues_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1430,7 @@ func (x *Redriving) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redriving.ProtoReflect.Descriptor instead.
 func (*Redriving) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{11}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Redriving) GetLeft() uint64 {
@@ -1227,7 +1457,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[12]
+	mi := &file_sluice_v1_queues_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1239,7 +1469,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[12]
+	mi := &file_sluice_v1_queues_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1252,7 +1482,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{12}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DeleteResponse) GetDeleted() uint64 {
@@ -1272,7 +1502,7 @@ type PurgeResponse struct {
 
 func (x *PurgeResponse) Reset() {
 	*x = PurgeResponse{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[13]
+	mi := &file_sluice_v1_queues_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1514,7 @@ func (x *PurgeResponse) String() string {
 func (*PurgeResponse) ProtoMessage() {}
 
 func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[13]
+	mi := &file_sluice_v1_queues_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1527,7 @@ func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeResponse.ProtoReflect.Descriptor instead.
 func (*PurgeResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{13}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PurgeResponse) GetPurged() uint64 {
@@ -1305,6 +1535,229 @@ func (x *PurgeResponse) GetPurged() uint64 {
 		return x.Purged
 	}
 	return 0
+}
+
+type ListPushesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: `default`.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Queue     string `protobuf:"bytes,2,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Maximum number of pushes, 1 to 100; default 100.
+	Limit         *uint32 `protobuf:"varint,3,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPushesRequest) Reset() {
+	*x = ListPushesRequest{}
+	mi := &file_sluice_v1_queues_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPushesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPushesRequest) ProtoMessage() {}
+
+func (x *ListPushesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_queues_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPushesRequest.ProtoReflect.Descriptor instead.
+func (*ListPushesRequest) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ListPushesRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ListPushesRequest) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *ListPushesRequest) GetLimit() uint32 {
+	if x != nil && x.Limit != nil {
+		return *x.Limit
+	}
+	return 0
+}
+
+type ListPushesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those of the time since the node that leads the queue's shard pushes them, at most 100.
+	Pushes        []*Push `protobuf:"bytes,1,rep,name=pushes,proto3" json:"pushes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPushesResponse) Reset() {
+	*x = ListPushesResponse{}
+	mi := &file_sluice_v1_queues_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPushesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPushesResponse) ProtoMessage() {}
+
+func (x *ListPushesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_queues_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPushesResponse.ProtoReflect.Descriptor instead.
+func (*ListPushesResponse) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ListPushesResponse) GetPushes() []*Push {
+	if x != nil {
+		return x.Pushes
+	}
+	return nil
+}
+
+// A push that has ended.
+type Push struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the message.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Number of the attempt, from 1.
+	Attempt uint32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	AtMs    uint64 `protobuf:"varint,3,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	TookMs  uint64 `protobuf:"varint,4,opt,name=took_ms,json=tookMs,proto3" json:"took_ms,omitempty"`
+	// What became of it: `acked`, `failed`, `delayed` or `gone`.
+	Outcome string `protobuf:"bytes,5,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Status of the answer; not set: there was none.
+	Status *uint32 `protobuf:"varint,6,opt,name=status,proto3,oneof" json:"status,omitempty"`
+	// Reason of a failure.
+	Error *string `protobuf:"bytes,7,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	// Delay until the next attempt that the endpoint asked for.
+	DelayMs *uint64 `protobuf:"varint,8,opt,name=delay_ms,json=delayMs,proto3,oneof" json:"delay_ms,omitempty"`
+	// Reason why the message could not be settled.
+	Unsettled     *string `protobuf:"bytes,9,opt,name=unsettled,proto3,oneof" json:"unsettled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Push) Reset() {
+	*x = Push{}
+	mi := &file_sluice_v1_queues_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Push) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Push) ProtoMessage() {}
+
+func (x *Push) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_queues_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Push.ProtoReflect.Descriptor instead.
+func (*Push) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Push) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Push) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *Push) GetAtMs() uint64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *Push) GetTookMs() uint64 {
+	if x != nil {
+		return x.TookMs
+	}
+	return 0
+}
+
+func (x *Push) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *Push) GetStatus() uint32 {
+	if x != nil && x.Status != nil {
+		return *x.Status
+	}
+	return 0
+}
+
+func (x *Push) GetError() string {
+	if x != nil && x.Error != nil {
+		return *x.Error
+	}
+	return ""
+}
+
+func (x *Push) GetDelayMs() uint64 {
+	if x != nil && x.DelayMs != nil {
+		return *x.DelayMs
+	}
+	return 0
+}
+
+func (x *Push) GetUnsettled() string {
+	if x != nil && x.Unsettled != nil {
+		return *x.Unsettled
+	}
+	return ""
 }
 
 type ListDeadRequest struct {
@@ -1326,7 +1779,7 @@ type ListDeadRequest struct {
 
 func (x *ListDeadRequest) Reset() {
 	*x = ListDeadRequest{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[14]
+	mi := &file_sluice_v1_queues_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1338,7 +1791,7 @@ func (x *ListDeadRequest) String() string {
 func (*ListDeadRequest) ProtoMessage() {}
 
 func (x *ListDeadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[14]
+	mi := &file_sluice_v1_queues_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1351,7 +1804,7 @@ func (x *ListDeadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{14}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListDeadRequest) GetNamespace() string {
@@ -1414,7 +1867,7 @@ type CountDeadErrorsRequest struct {
 
 func (x *CountDeadErrorsRequest) Reset() {
 	*x = CountDeadErrorsRequest{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[15]
+	mi := &file_sluice_v1_queues_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1879,7 @@ func (x *CountDeadErrorsRequest) String() string {
 func (*CountDeadErrorsRequest) ProtoMessage() {}
 
 func (x *CountDeadErrorsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[15]
+	mi := &file_sluice_v1_queues_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1892,7 @@ func (x *CountDeadErrorsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeadErrorsRequest.ProtoReflect.Descriptor instead.
 func (*CountDeadErrorsRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{15}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CountDeadErrorsRequest) GetNamespace() string {
@@ -1497,7 +1950,7 @@ type CountDeadErrorsResponse struct {
 
 func (x *CountDeadErrorsResponse) Reset() {
 	*x = CountDeadErrorsResponse{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[16]
+	mi := &file_sluice_v1_queues_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1509,7 +1962,7 @@ func (x *CountDeadErrorsResponse) String() string {
 func (*CountDeadErrorsResponse) ProtoMessage() {}
 
 func (x *CountDeadErrorsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[16]
+	mi := &file_sluice_v1_queues_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1522,7 +1975,7 @@ func (x *CountDeadErrorsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeadErrorsResponse.ProtoReflect.Descriptor instead.
 func (*CountDeadErrorsResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{16}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CountDeadErrorsResponse) GetErrors() []*DeadError {
@@ -1572,14 +2025,16 @@ type DeadError struct {
 	// The text of the last error.
 	Error string `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
 	// Number of dead letters.
-	Messages      uint64 `protobuf:"varint,2,opt,name=messages,proto3" json:"messages,omitempty"`
+	Messages uint64 `protobuf:"varint,2,opt,name=messages,proto3" json:"messages,omitempty"`
+	// Fingerprint of the error, which a search finds by `/error_fingerprint`.
+	Fingerprint   string `protobuf:"bytes,3,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeadError) Reset() {
 	*x = DeadError{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[17]
+	mi := &file_sluice_v1_queues_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1591,7 +2046,7 @@ func (x *DeadError) String() string {
 func (*DeadError) ProtoMessage() {}
 
 func (x *DeadError) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[17]
+	mi := &file_sluice_v1_queues_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1604,7 +2059,7 @@ func (x *DeadError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadError.ProtoReflect.Descriptor instead.
 func (*DeadError) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{17}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeadError) GetError() string {
@@ -1619,6 +2074,13 @@ func (x *DeadError) GetMessages() uint64 {
 		return x.Messages
 	}
 	return 0
+}
+
+func (x *DeadError) GetFingerprint() string {
+	if x != nil {
+		return x.Fingerprint
+	}
+	return ""
 }
 
 // Either ids or all.
@@ -1639,7 +2101,7 @@ type RedriveRequest struct {
 
 func (x *RedriveRequest) Reset() {
 	*x = RedriveRequest{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[18]
+	mi := &file_sluice_v1_queues_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +2113,7 @@ func (x *RedriveRequest) String() string {
 func (*RedriveRequest) ProtoMessage() {}
 
 func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[18]
+	mi := &file_sluice_v1_queues_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +2126,7 @@ func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveRequest.ProtoReflect.Descriptor instead.
 func (*RedriveRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{18}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RedriveRequest) GetNamespace() string {
@@ -1712,7 +2174,7 @@ type RedriveResponse struct {
 
 func (x *RedriveResponse) Reset() {
 	*x = RedriveResponse{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[19]
+	mi := &file_sluice_v1_queues_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1724,7 +2186,7 @@ func (x *RedriveResponse) String() string {
 func (*RedriveResponse) ProtoMessage() {}
 
 func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[19]
+	mi := &file_sluice_v1_queues_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1737,7 +2199,7 @@ func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveResponse.ProtoReflect.Descriptor instead.
 func (*RedriveResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{19}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RedriveResponse) GetRedriven() uint64 {
@@ -1757,7 +2219,7 @@ type EndRedriveResponse struct {
 
 func (x *EndRedriveResponse) Reset() {
 	*x = EndRedriveResponse{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[20]
+	mi := &file_sluice_v1_queues_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1769,7 +2231,7 @@ func (x *EndRedriveResponse) String() string {
 func (*EndRedriveResponse) ProtoMessage() {}
 
 func (x *EndRedriveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[20]
+	mi := &file_sluice_v1_queues_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1782,7 +2244,7 @@ func (x *EndRedriveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndRedriveResponse.ProtoReflect.Descriptor instead.
 func (*EndRedriveResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{20}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *EndRedriveResponse) GetLeft() uint64 {
@@ -1808,7 +2270,7 @@ type DeleteDeadRequest struct {
 
 func (x *DeleteDeadRequest) Reset() {
 	*x = DeleteDeadRequest{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[21]
+	mi := &file_sluice_v1_queues_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +2282,7 @@ func (x *DeleteDeadRequest) String() string {
 func (*DeleteDeadRequest) ProtoMessage() {}
 
 func (x *DeleteDeadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[21]
+	mi := &file_sluice_v1_queues_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +2295,7 @@ func (x *DeleteDeadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDeadRequest.ProtoReflect.Descriptor instead.
 func (*DeleteDeadRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{21}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DeleteDeadRequest) GetNamespace() string {
@@ -1880,7 +2342,7 @@ type ListDefaultsRequest struct {
 
 func (x *ListDefaultsRequest) Reset() {
 	*x = ListDefaultsRequest{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[22]
+	mi := &file_sluice_v1_queues_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1892,7 +2354,7 @@ func (x *ListDefaultsRequest) String() string {
 func (*ListDefaultsRequest) ProtoMessage() {}
 
 func (x *ListDefaultsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[22]
+	mi := &file_sluice_v1_queues_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1905,7 +2367,7 @@ func (x *ListDefaultsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDefaultsRequest.ProtoReflect.Descriptor instead.
 func (*ListDefaultsRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{22}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListDefaultsRequest) GetNamespace() string {
@@ -1947,7 +2409,7 @@ type ListDefaultsResponse struct {
 
 func (x *ListDefaultsResponse) Reset() {
 	*x = ListDefaultsResponse{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[23]
+	mi := &file_sluice_v1_queues_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1959,7 +2421,7 @@ func (x *ListDefaultsResponse) String() string {
 func (*ListDefaultsResponse) ProtoMessage() {}
 
 func (x *ListDefaultsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[23]
+	mi := &file_sluice_v1_queues_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1972,7 +2434,7 @@ func (x *ListDefaultsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDefaultsResponse.ProtoReflect.Descriptor instead.
 func (*ListDefaultsResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{23}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListDefaultsResponse) GetDefaults() []*QueueDefaults {
@@ -2001,7 +2463,7 @@ type DefaultsRequest struct {
 
 func (x *DefaultsRequest) Reset() {
 	*x = DefaultsRequest{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[24]
+	mi := &file_sluice_v1_queues_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2013,7 +2475,7 @@ func (x *DefaultsRequest) String() string {
 func (*DefaultsRequest) ProtoMessage() {}
 
 func (x *DefaultsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[24]
+	mi := &file_sluice_v1_queues_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2026,7 +2488,7 @@ func (x *DefaultsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefaultsRequest.ProtoReflect.Descriptor instead.
 func (*DefaultsRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{24}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DefaultsRequest) GetNamespace() string {
@@ -2057,7 +2519,7 @@ type GetDefaultsRequest struct {
 
 func (x *GetDefaultsRequest) Reset() {
 	*x = GetDefaultsRequest{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[25]
+	mi := &file_sluice_v1_queues_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2069,7 +2531,7 @@ func (x *GetDefaultsRequest) String() string {
 func (*GetDefaultsRequest) ProtoMessage() {}
 
 func (x *GetDefaultsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[25]
+	mi := &file_sluice_v1_queues_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2082,7 +2544,7 @@ func (x *GetDefaultsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDefaultsRequest.ProtoReflect.Descriptor instead.
 func (*GetDefaultsRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{25}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GetDefaultsRequest) GetNamespace() string {
@@ -2112,33 +2574,41 @@ type PutDefaultsRequest struct {
 	// Empty: `default`.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// A name in which `*` stands for any number of characters.
-	Pattern         string     `protobuf:"bytes,2,opt,name=pattern,proto3" json:"pattern,omitempty"`
-	LeaseMs         *uint64    `protobuf:"varint,3,opt,name=lease_ms,json=leaseMs,proto3,oneof" json:"lease_ms,omitempty"`
-	MaxAttempts     *uint32    `protobuf:"varint,4,opt,name=max_attempts,json=maxAttempts,proto3,oneof" json:"max_attempts,omitempty"`
-	MaxDeliveries   *uint32    `protobuf:"varint,5,opt,name=max_deliveries,json=maxDeliveries,proto3,oneof" json:"max_deliveries,omitempty"`
-	Backoff         *Backoff   `protobuf:"bytes,6,opt,name=backoff,proto3" json:"backoff,omitempty"`
-	Paused          *bool      `protobuf:"varint,7,opt,name=paused,proto3,oneof" json:"paused,omitempty"`
-	Closed          *bool      `protobuf:"varint,8,opt,name=closed,proto3,oneof" json:"closed,omitempty"`
-	OrderingRetry   *string    `protobuf:"bytes,9,opt,name=ordering_retry,json=orderingRetry,proto3,oneof" json:"ordering_retry,omitempty"`
-	OnExpire        *string    `protobuf:"bytes,10,opt,name=on_expire,json=onExpire,proto3,oneof" json:"on_expire,omitempty"`
-	MaxMessages     *uint64    `protobuf:"varint,11,opt,name=max_messages,json=maxMessages,proto3,oneof" json:"max_messages,omitempty"`
-	MaxBytes        *uint64    `protobuf:"varint,12,opt,name=max_bytes,json=maxBytes,proto3,oneof" json:"max_bytes,omitempty"`
-	RetainDoneMs    *uint64    `protobuf:"varint,13,opt,name=retain_done_ms,json=retainDoneMs,proto3,oneof" json:"retain_done_ms,omitempty"`
-	RetainDoneCount *uint64    `protobuf:"varint,14,opt,name=retain_done_count,json=retainDoneCount,proto3,oneof" json:"retain_done_count,omitempty"`
-	Limit           *string    `protobuf:"bytes,15,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
-	DeadLetterQueue *string    `protobuf:"bytes,16,opt,name=dead_letter_queue,json=deadLetterQueue,proto3,oneof" json:"dead_letter_queue,omitempty"`
-	FairWeights     *WeightMap `protobuf:"bytes,17,opt,name=fair_weights,json=fairWeights,proto3" json:"fair_weights,omitempty"`
-	Overflow        *string    `protobuf:"bytes,18,opt,name=overflow,proto3,oneof" json:"overflow,omitempty"`
-	MaxAgeMs        *uint64    `protobuf:"varint,19,opt,name=max_age_ms,json=maxAgeMs,proto3,oneof" json:"max_age_ms,omitempty"`
-	Placement       *string    `protobuf:"bytes,20,opt,name=placement,proto3,oneof" json:"placement,omitempty"`
-	Description     *string    `protobuf:"bytes,21,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	Pattern         string          `protobuf:"bytes,2,opt,name=pattern,proto3" json:"pattern,omitempty"`
+	LeaseMs         *uint64         `protobuf:"varint,3,opt,name=lease_ms,json=leaseMs,proto3,oneof" json:"lease_ms,omitempty"`
+	MaxAttempts     *uint32         `protobuf:"varint,4,opt,name=max_attempts,json=maxAttempts,proto3,oneof" json:"max_attempts,omitempty"`
+	MaxDeliveries   *uint32         `protobuf:"varint,5,opt,name=max_deliveries,json=maxDeliveries,proto3,oneof" json:"max_deliveries,omitempty"`
+	Backoff         *Backoff        `protobuf:"bytes,6,opt,name=backoff,proto3" json:"backoff,omitempty"`
+	Paused          *bool           `protobuf:"varint,7,opt,name=paused,proto3,oneof" json:"paused,omitempty"`
+	Closed          *bool           `protobuf:"varint,8,opt,name=closed,proto3,oneof" json:"closed,omitempty"`
+	OrderingRetry   *string         `protobuf:"bytes,9,opt,name=ordering_retry,json=orderingRetry,proto3,oneof" json:"ordering_retry,omitempty"`
+	OnExpire        *string         `protobuf:"bytes,10,opt,name=on_expire,json=onExpire,proto3,oneof" json:"on_expire,omitempty"`
+	MaxMessages     *uint64         `protobuf:"varint,11,opt,name=max_messages,json=maxMessages,proto3,oneof" json:"max_messages,omitempty"`
+	MaxBytes        *uint64         `protobuf:"varint,12,opt,name=max_bytes,json=maxBytes,proto3,oneof" json:"max_bytes,omitempty"`
+	RetainDoneMs    *uint64         `protobuf:"varint,13,opt,name=retain_done_ms,json=retainDoneMs,proto3,oneof" json:"retain_done_ms,omitempty"`
+	RetainDoneCount *uint64         `protobuf:"varint,14,opt,name=retain_done_count,json=retainDoneCount,proto3,oneof" json:"retain_done_count,omitempty"`
+	Limit           *string         `protobuf:"bytes,15,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
+	DeadLetterQueue *string         `protobuf:"bytes,16,opt,name=dead_letter_queue,json=deadLetterQueue,proto3,oneof" json:"dead_letter_queue,omitempty"`
+	FairWeights     *WeightMap      `protobuf:"bytes,17,opt,name=fair_weights,json=fairWeights,proto3" json:"fair_weights,omitempty"`
+	Overflow        *string         `protobuf:"bytes,18,opt,name=overflow,proto3,oneof" json:"overflow,omitempty"`
+	MaxAgeMs        *uint64         `protobuf:"varint,19,opt,name=max_age_ms,json=maxAgeMs,proto3,oneof" json:"max_age_ms,omitempty"`
+	Placement       *string         `protobuf:"bytes,20,opt,name=placement,proto3,oneof" json:"placement,omitempty"`
+	Description     *string         `protobuf:"bytes,21,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	PushUrl         *string         `protobuf:"bytes,22,opt,name=push_url,json=pushUrl,proto3,oneof" json:"push_url,omitempty"`
+	PushSecrets     *PushSecretList `protobuf:"bytes,23,opt,name=push_secrets,json=pushSecrets,proto3" json:"push_secrets,omitempty"`
+	PushTimeoutMs   *uint32         `protobuf:"varint,24,opt,name=push_timeout_ms,json=pushTimeoutMs,proto3,oneof" json:"push_timeout_ms,omitempty"`
+	PushConcurrency *uint32         `protobuf:"varint,25,opt,name=push_concurrency,json=pushConcurrency,proto3,oneof" json:"push_concurrency,omitempty"`
+	PushRate        *uint32         `protobuf:"varint,26,opt,name=push_rate,json=pushRate,proto3,oneof" json:"push_rate,omitempty"`
+	PushHeaders     *PushHeaderMap  `protobuf:"bytes,27,opt,name=push_headers,json=pushHeaders,proto3" json:"push_headers,omitempty"`
+	PushPaused      *bool           `protobuf:"varint,28,opt,name=push_paused,json=pushPaused,proto3,oneof" json:"push_paused,omitempty"`
+	SearchIndex     *string         `protobuf:"bytes,29,opt,name=search_index,json=searchIndex,proto3,oneof" json:"search_index,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *PutDefaultsRequest) Reset() {
 	*x = PutDefaultsRequest{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[26]
+	mi := &file_sluice_v1_queues_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2150,7 +2620,7 @@ func (x *PutDefaultsRequest) String() string {
 func (*PutDefaultsRequest) ProtoMessage() {}
 
 func (x *PutDefaultsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[26]
+	mi := &file_sluice_v1_queues_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2163,7 +2633,7 @@ func (x *PutDefaultsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutDefaultsRequest.ProtoReflect.Descriptor instead.
 func (*PutDefaultsRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{26}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PutDefaultsRequest) GetNamespace() string {
@@ -2313,6 +2783,62 @@ func (x *PutDefaultsRequest) GetDescription() string {
 	return ""
 }
 
+func (x *PutDefaultsRequest) GetPushUrl() string {
+	if x != nil && x.PushUrl != nil {
+		return *x.PushUrl
+	}
+	return ""
+}
+
+func (x *PutDefaultsRequest) GetPushSecrets() *PushSecretList {
+	if x != nil {
+		return x.PushSecrets
+	}
+	return nil
+}
+
+func (x *PutDefaultsRequest) GetPushTimeoutMs() uint32 {
+	if x != nil && x.PushTimeoutMs != nil {
+		return *x.PushTimeoutMs
+	}
+	return 0
+}
+
+func (x *PutDefaultsRequest) GetPushConcurrency() uint32 {
+	if x != nil && x.PushConcurrency != nil {
+		return *x.PushConcurrency
+	}
+	return 0
+}
+
+func (x *PutDefaultsRequest) GetPushRate() uint32 {
+	if x != nil && x.PushRate != nil {
+		return *x.PushRate
+	}
+	return 0
+}
+
+func (x *PutDefaultsRequest) GetPushHeaders() *PushHeaderMap {
+	if x != nil {
+		return x.PushHeaders
+	}
+	return nil
+}
+
+func (x *PutDefaultsRequest) GetPushPaused() bool {
+	if x != nil && x.PushPaused != nil {
+		return *x.PushPaused
+	}
+	return false
+}
+
+func (x *PutDefaultsRequest) GetSearchIndex() string {
+	if x != nil && x.SearchIndex != nil {
+		return *x.SearchIndex
+	}
+	return ""
+}
+
 type QueueDefaults struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Pattern       string                 `protobuf:"bytes,1,opt,name=pattern,proto3" json:"pattern,omitempty"`
@@ -2323,7 +2849,7 @@ type QueueDefaults struct {
 
 func (x *QueueDefaults) Reset() {
 	*x = QueueDefaults{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[27]
+	mi := &file_sluice_v1_queues_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2335,7 +2861,7 @@ func (x *QueueDefaults) String() string {
 func (*QueueDefaults) ProtoMessage() {}
 
 func (x *QueueDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[27]
+	mi := &file_sluice_v1_queues_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2348,7 +2874,7 @@ func (x *QueueDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueDefaults.ProtoReflect.Descriptor instead.
 func (*QueueDefaults) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{27}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *QueueDefaults) GetPattern() string {
@@ -2373,7 +2899,7 @@ type DeleteDefaultsResponse struct {
 
 func (x *DeleteDefaultsResponse) Reset() {
 	*x = DeleteDefaultsResponse{}
-	mi := &file_sluice_v1_queues_proto_msgTypes[28]
+	mi := &file_sluice_v1_queues_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2385,7 +2911,7 @@ func (x *DeleteDefaultsResponse) String() string {
 func (*DeleteDefaultsResponse) ProtoMessage() {}
 
 func (x *DeleteDefaultsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_queues_proto_msgTypes[28]
+	mi := &file_sluice_v1_queues_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2398,7 +2924,7 @@ func (x *DeleteDefaultsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDefaultsResponse.ProtoReflect.Descriptor instead.
 func (*DeleteDefaultsResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{28}
+	return file_sluice_v1_queues_proto_rawDescGZIP(), []int{33}
 }
 
 var File_sluice_v1_queues_proto protoreflect.FileDescriptor
@@ -2424,7 +2950,7 @@ const file_sluice_v1_queues_proto_rawDesc = "" +
 	"\x06_limit\"R\n" +
 	"\x12ListQueuesResponse\x12(\n" +
 	"\x06queues\x18\x01 \x03(\v2\x10.sluice.v1.QueueR\x06queues\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\tR\x04next\"\xb2\b\n" +
+	"\x04next\x18\x02 \x01(\tR\x04next\"\xff\v\n" +
 	"\x0fSetQueueRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x1e\n" +
@@ -2449,7 +2975,16 @@ const file_sluice_v1_queues_proto_rawDesc = "" +
 	"\n" +
 	"max_age_ms\x18\x13 \x01(\x04H\x0eR\bmaxAgeMs\x88\x01\x01\x12!\n" +
 	"\tplacement\x18\x14 \x01(\tH\x0fR\tplacement\x88\x01\x01\x12%\n" +
-	"\vdescription\x18\x15 \x01(\tH\x10R\vdescription\x88\x01\x01B\v\n" +
+	"\vdescription\x18\x15 \x01(\tH\x10R\vdescription\x88\x01\x01\x12\x1e\n" +
+	"\bpush_url\x18\x16 \x01(\tH\x11R\apushUrl\x88\x01\x01\x12<\n" +
+	"\fpush_secrets\x18\x17 \x01(\v2\x19.sluice.v1.PushSecretListR\vpushSecrets\x12+\n" +
+	"\x0fpush_timeout_ms\x18\x18 \x01(\rH\x12R\rpushTimeoutMs\x88\x01\x01\x12.\n" +
+	"\x10push_concurrency\x18\x19 \x01(\rH\x13R\x0fpushConcurrency\x88\x01\x01\x12 \n" +
+	"\tpush_rate\x18\x1a \x01(\rH\x14R\bpushRate\x88\x01\x01\x12;\n" +
+	"\fpush_headers\x18\x1b \x01(\v2\x18.sluice.v1.PushHeaderMapR\vpushHeaders\x12$\n" +
+	"\vpush_paused\x18\x1c \x01(\bH\x15R\n" +
+	"pushPaused\x88\x01\x01\x12&\n" +
+	"\fsearch_index\x18\x1d \x01(\tH\x16R\vsearchIndex\x88\x01\x01B\v\n" +
 	"\t_lease_msB\x0f\n" +
 	"\r_max_attemptsB\x11\n" +
 	"\x0f_max_deliveriesB\t\n" +
@@ -2469,7 +3004,14 @@ const file_sluice_v1_queues_proto_rawDesc = "" +
 	"\v_max_age_msB\f\n" +
 	"\n" +
 	"_placementB\x0e\n" +
-	"\f_description\"\xfc\a\n" +
+	"\f_descriptionB\v\n" +
+	"\t_push_urlB\x12\n" +
+	"\x10_push_timeout_msB\x13\n" +
+	"\x11_push_concurrencyB\f\n" +
+	"\n" +
+	"_push_rateB\x0e\n" +
+	"\f_push_pausedB\x0f\n" +
+	"\r_search_index\"\xc9\v\n" +
 	"\rQueueSettings\x12\x1e\n" +
 	"\blease_ms\x18\x01 \x01(\x04H\x00R\aleaseMs\x88\x01\x01\x12&\n" +
 	"\fmax_attempts\x18\x02 \x01(\rH\x01R\vmaxAttempts\x88\x01\x01\x12*\n" +
@@ -2492,7 +3034,16 @@ const file_sluice_v1_queues_proto_rawDesc = "" +
 	"\n" +
 	"max_age_ms\x18\x11 \x01(\x04H\x0eR\bmaxAgeMs\x88\x01\x01\x12!\n" +
 	"\tplacement\x18\x12 \x01(\tH\x0fR\tplacement\x88\x01\x01\x12%\n" +
-	"\vdescription\x18\x13 \x01(\tH\x10R\vdescription\x88\x01\x01B\v\n" +
+	"\vdescription\x18\x13 \x01(\tH\x10R\vdescription\x88\x01\x01\x12\x1e\n" +
+	"\bpush_url\x18\x14 \x01(\tH\x11R\apushUrl\x88\x01\x01\x12<\n" +
+	"\fpush_secrets\x18\x15 \x01(\v2\x19.sluice.v1.PushSecretListR\vpushSecrets\x12+\n" +
+	"\x0fpush_timeout_ms\x18\x16 \x01(\rH\x12R\rpushTimeoutMs\x88\x01\x01\x12.\n" +
+	"\x10push_concurrency\x18\x17 \x01(\rH\x13R\x0fpushConcurrency\x88\x01\x01\x12 \n" +
+	"\tpush_rate\x18\x18 \x01(\rH\x14R\bpushRate\x88\x01\x01\x12;\n" +
+	"\fpush_headers\x18\x19 \x01(\v2\x18.sluice.v1.PushHeaderMapR\vpushHeaders\x12$\n" +
+	"\vpush_paused\x18\x1a \x01(\bH\x15R\n" +
+	"pushPaused\x88\x01\x01\x12&\n" +
+	"\fsearch_index\x18\x1b \x01(\tH\x16R\vsearchIndex\x88\x01\x01B\v\n" +
 	"\t_lease_msB\x0f\n" +
 	"\r_max_attemptsB\x11\n" +
 	"\x0f_max_deliveriesB\t\n" +
@@ -2512,7 +3063,21 @@ const file_sluice_v1_queues_proto_rawDesc = "" +
 	"\v_max_age_msB\f\n" +
 	"\n" +
 	"_placementB\x0e\n" +
-	"\f_description\"\x80\x01\n" +
+	"\f_descriptionB\v\n" +
+	"\t_push_urlB\x12\n" +
+	"\x10_push_timeout_msB\x13\n" +
+	"\x11_push_concurrencyB\f\n" +
+	"\n" +
+	"_push_rateB\x0e\n" +
+	"\f_push_pausedB\x0f\n" +
+	"\r_search_index\"(\n" +
+	"\x0ePushSecretList\x12\x16\n" +
+	"\x06values\x18\x01 \x03(\tR\x06values\"\x88\x01\n" +
+	"\rPushHeaderMap\x12<\n" +
+	"\x06values\x18\x01 \x03(\v2$.sluice.v1.PushHeaderMap.ValuesEntryR\x06values\x1a9\n" +
+	"\vValuesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x80\x01\n" +
 	"\tWeightMap\x128\n" +
 	"\x06values\x18\x01 \x03(\v2 .sluice.v1.WeightMap.ValuesEntryR\x06values\x1a9\n" +
 	"\vValuesEntry\x12\x10\n" +
@@ -2568,7 +3133,29 @@ const file_sluice_v1_queues_proto_rawDesc = "" +
 	"\x0eDeleteResponse\x12\x18\n" +
 	"\adeleted\x18\x01 \x01(\x04R\adeleted\"'\n" +
 	"\rPurgeResponse\x12\x16\n" +
-	"\x06purged\x18\x01 \x01(\x04R\x06purged\"\xd3\x01\n" +
+	"\x06purged\x18\x01 \x01(\x04R\x06purged\"l\n" +
+	"\x11ListPushesRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
+	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x19\n" +
+	"\x05limit\x18\x03 \x01(\rH\x00R\x05limit\x88\x01\x01B\b\n" +
+	"\x06_limit\"=\n" +
+	"\x12ListPushesResponse\x12'\n" +
+	"\x06pushes\x18\x01 \x03(\v2\x0f.sluice.v1.PushR\x06pushes\"\xa3\x02\n" +
+	"\x04Push\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x13\n" +
+	"\x05at_ms\x18\x03 \x01(\x04R\x04atMs\x12\x17\n" +
+	"\atook_ms\x18\x04 \x01(\x04R\x06tookMs\x12\x18\n" +
+	"\aoutcome\x18\x05 \x01(\tR\aoutcome\x12\x1b\n" +
+	"\x06status\x18\x06 \x01(\rH\x00R\x06status\x88\x01\x01\x12\x19\n" +
+	"\x05error\x18\a \x01(\tH\x01R\x05error\x88\x01\x01\x12\x1e\n" +
+	"\bdelay_ms\x18\b \x01(\x04H\x02R\adelayMs\x88\x01\x01\x12!\n" +
+	"\tunsettled\x18\t \x01(\tH\x03R\tunsettled\x88\x01\x01B\t\n" +
+	"\a_statusB\b\n" +
+	"\x06_errorB\v\n" +
+	"\t_delay_msB\f\n" +
+	"\n" +
+	"_unsettled\"\xd3\x01\n" +
 	"\x0fListDeadRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x1b\n" +
@@ -2595,10 +3182,11 @@ const file_sluice_v1_queues_proto_rawDesc = "" +
 	"\ascanned\x18\x04 \x01(\x04R\ascanned\x12\x17\n" +
 	"\x04next\x18\x05 \x01(\tH\x00R\x04next\x88\x01\x01\x12*\n" +
 	"\x11with_damaged_text\x18\x06 \x01(\x04R\x0fwithDamagedTextB\a\n" +
-	"\x05_next\"=\n" +
+	"\x05_next\"_\n" +
 	"\tDeadError\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\x12\x1a\n" +
-	"\bmessages\x18\x02 \x01(\x04R\bmessages\"\xa8\x01\n" +
+	"\bmessages\x18\x02 \x01(\x04R\bmessages\x12 \n" +
+	"\vfingerprint\x18\x03 \x01(\tR\vfingerprint\"\xa8\x01\n" +
 	"\x0eRedriveRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x10\n" +
@@ -2634,7 +3222,7 @@ const file_sluice_v1_queues_proto_rawDesc = "" +
 	"\x12GetDefaultsRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x18\n" +
 	"\apattern\x18\x02 \x01(\tR\apattern\x12\x14\n" +
-	"\x05stale\x18\x03 \x01(\bR\x05stale\"\xb9\b\n" +
+	"\x05stale\x18\x03 \x01(\bR\x05stale\"\x86\f\n" +
 	"\x12PutDefaultsRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x18\n" +
 	"\apattern\x18\x02 \x01(\tR\apattern\x12\x1e\n" +
@@ -2659,7 +3247,16 @@ const file_sluice_v1_queues_proto_rawDesc = "" +
 	"\n" +
 	"max_age_ms\x18\x13 \x01(\x04H\x0eR\bmaxAgeMs\x88\x01\x01\x12!\n" +
 	"\tplacement\x18\x14 \x01(\tH\x0fR\tplacement\x88\x01\x01\x12%\n" +
-	"\vdescription\x18\x15 \x01(\tH\x10R\vdescription\x88\x01\x01B\v\n" +
+	"\vdescription\x18\x15 \x01(\tH\x10R\vdescription\x88\x01\x01\x12\x1e\n" +
+	"\bpush_url\x18\x16 \x01(\tH\x11R\apushUrl\x88\x01\x01\x12<\n" +
+	"\fpush_secrets\x18\x17 \x01(\v2\x19.sluice.v1.PushSecretListR\vpushSecrets\x12+\n" +
+	"\x0fpush_timeout_ms\x18\x18 \x01(\rH\x12R\rpushTimeoutMs\x88\x01\x01\x12.\n" +
+	"\x10push_concurrency\x18\x19 \x01(\rH\x13R\x0fpushConcurrency\x88\x01\x01\x12 \n" +
+	"\tpush_rate\x18\x1a \x01(\rH\x14R\bpushRate\x88\x01\x01\x12;\n" +
+	"\fpush_headers\x18\x1b \x01(\v2\x18.sluice.v1.PushHeaderMapR\vpushHeaders\x12$\n" +
+	"\vpush_paused\x18\x1c \x01(\bH\x15R\n" +
+	"pushPaused\x88\x01\x01\x12&\n" +
+	"\fsearch_index\x18\x1d \x01(\tH\x16R\vsearchIndex\x88\x01\x01B\v\n" +
 	"\t_lease_msB\x0f\n" +
 	"\r_max_attemptsB\x11\n" +
 	"\x0f_max_deliveriesB\t\n" +
@@ -2679,11 +3276,19 @@ const file_sluice_v1_queues_proto_rawDesc = "" +
 	"\v_max_age_msB\f\n" +
 	"\n" +
 	"_placementB\x0e\n" +
-	"\f_description\"_\n" +
+	"\f_descriptionB\v\n" +
+	"\t_push_urlB\x12\n" +
+	"\x10_push_timeout_msB\x13\n" +
+	"\x11_push_concurrencyB\f\n" +
+	"\n" +
+	"_push_rateB\x0e\n" +
+	"\f_push_pausedB\x0f\n" +
+	"\r_search_index\"_\n" +
 	"\rQueueDefaults\x12\x18\n" +
 	"\apattern\x18\x01 \x01(\tR\apattern\x124\n" +
 	"\bsettings\x18\x02 \x01(\v2\x18.sluice.v1.QueueSettingsR\bsettings\"\x18\n" +
-	"\x16DeleteDefaultsResponse2\xdd\t\n" +
+	"\x16DeleteDefaultsResponse2\xa8\n" +
+	"\n" +
 	"\x06Queues\x12C\n" +
 	"\x04List\x12\x1c.sluice.v1.ListQueuesRequest\x1a\x1d.sluice.v1.ListQueuesResponse\x123\n" +
 	"\x03Get\x12\x1a.sluice.v1.GetQueueRequest\x1a\x10.sluice.v1.Queue\x123\n" +
@@ -2694,7 +3299,9 @@ const file_sluice_v1_queues_proto_rawDesc = "" +
 	"\x06Resume\x12\x17.sluice.v1.QueueRequest\x1a\x10.sluice.v1.Queue\x122\n" +
 	"\x05Close\x12\x17.sluice.v1.QueueRequest\x1a\x10.sluice.v1.Queue\x121\n" +
 	"\x04Open\x12\x17.sluice.v1.QueueRequest\x1a\x10.sluice.v1.Queue\x12:\n" +
-	"\x05Purge\x12\x17.sluice.v1.QueueRequest\x1a\x18.sluice.v1.PurgeResponse\x12G\n" +
+	"\x05Purge\x12\x17.sluice.v1.QueueRequest\x1a\x18.sluice.v1.PurgeResponse\x12I\n" +
+	"\n" +
+	"ListPushes\x12\x1c.sluice.v1.ListPushesRequest\x1a\x1d.sluice.v1.ListPushesResponse\x12G\n" +
 	"\bListDead\x12\x1a.sluice.v1.ListDeadRequest\x1a\x1f.sluice.v1.ListMessagesResponse\x12X\n" +
 	"\x0fCountDeadErrors\x12!.sluice.v1.CountDeadErrorsRequest\x1a\".sluice.v1.CountDeadErrorsResponse\x12@\n" +
 	"\aRedrive\x12\x19.sluice.v1.RedriveRequest\x1a\x1a.sluice.v1.RedriveResponse\x12D\n" +
@@ -2719,7 +3326,7 @@ func file_sluice_v1_queues_proto_rawDescGZIP() []byte {
 	return file_sluice_v1_queues_proto_rawDescData
 }
 
-var file_sluice_v1_queues_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_sluice_v1_queues_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_sluice_v1_queues_proto_goTypes = []any{
 	(*QueueRequest)(nil),            // 0: sluice.v1.QueueRequest
 	(*GetQueueRequest)(nil),         // 1: sluice.v1.GetQueueRequest
@@ -2727,93 +3334,109 @@ var file_sluice_v1_queues_proto_goTypes = []any{
 	(*ListQueuesResponse)(nil),      // 3: sluice.v1.ListQueuesResponse
 	(*SetQueueRequest)(nil),         // 4: sluice.v1.SetQueueRequest
 	(*QueueSettings)(nil),           // 5: sluice.v1.QueueSettings
-	(*WeightMap)(nil),               // 6: sluice.v1.WeightMap
-	(*Queue)(nil),                   // 7: sluice.v1.Queue
-	(*Counts)(nil),                  // 8: sluice.v1.Counts
-	(*BlockedBy)(nil),               // 9: sluice.v1.BlockedBy
-	(*Totals)(nil),                  // 10: sluice.v1.Totals
-	(*Redriving)(nil),               // 11: sluice.v1.Redriving
-	(*DeleteResponse)(nil),          // 12: sluice.v1.DeleteResponse
-	(*PurgeResponse)(nil),           // 13: sluice.v1.PurgeResponse
-	(*ListDeadRequest)(nil),         // 14: sluice.v1.ListDeadRequest
-	(*CountDeadErrorsRequest)(nil),  // 15: sluice.v1.CountDeadErrorsRequest
-	(*CountDeadErrorsResponse)(nil), // 16: sluice.v1.CountDeadErrorsResponse
-	(*DeadError)(nil),               // 17: sluice.v1.DeadError
-	(*RedriveRequest)(nil),          // 18: sluice.v1.RedriveRequest
-	(*RedriveResponse)(nil),         // 19: sluice.v1.RedriveResponse
-	(*EndRedriveResponse)(nil),      // 20: sluice.v1.EndRedriveResponse
-	(*DeleteDeadRequest)(nil),       // 21: sluice.v1.DeleteDeadRequest
-	(*ListDefaultsRequest)(nil),     // 22: sluice.v1.ListDefaultsRequest
-	(*ListDefaultsResponse)(nil),    // 23: sluice.v1.ListDefaultsResponse
-	(*DefaultsRequest)(nil),         // 24: sluice.v1.DefaultsRequest
-	(*GetDefaultsRequest)(nil),      // 25: sluice.v1.GetDefaultsRequest
-	(*PutDefaultsRequest)(nil),      // 26: sluice.v1.PutDefaultsRequest
-	(*QueueDefaults)(nil),           // 27: sluice.v1.QueueDefaults
-	(*DeleteDefaultsResponse)(nil),  // 28: sluice.v1.DeleteDefaultsResponse
-	nil,                             // 29: sluice.v1.WeightMap.ValuesEntry
-	(*Backoff)(nil),                 // 30: sluice.v1.Backoff
-	(*ListMessagesResponse)(nil),    // 31: sluice.v1.ListMessagesResponse
+	(*PushSecretList)(nil),          // 6: sluice.v1.PushSecretList
+	(*PushHeaderMap)(nil),           // 7: sluice.v1.PushHeaderMap
+	(*WeightMap)(nil),               // 8: sluice.v1.WeightMap
+	(*Queue)(nil),                   // 9: sluice.v1.Queue
+	(*Counts)(nil),                  // 10: sluice.v1.Counts
+	(*BlockedBy)(nil),               // 11: sluice.v1.BlockedBy
+	(*Totals)(nil),                  // 12: sluice.v1.Totals
+	(*Redriving)(nil),               // 13: sluice.v1.Redriving
+	(*DeleteResponse)(nil),          // 14: sluice.v1.DeleteResponse
+	(*PurgeResponse)(nil),           // 15: sluice.v1.PurgeResponse
+	(*ListPushesRequest)(nil),       // 16: sluice.v1.ListPushesRequest
+	(*ListPushesResponse)(nil),      // 17: sluice.v1.ListPushesResponse
+	(*Push)(nil),                    // 18: sluice.v1.Push
+	(*ListDeadRequest)(nil),         // 19: sluice.v1.ListDeadRequest
+	(*CountDeadErrorsRequest)(nil),  // 20: sluice.v1.CountDeadErrorsRequest
+	(*CountDeadErrorsResponse)(nil), // 21: sluice.v1.CountDeadErrorsResponse
+	(*DeadError)(nil),               // 22: sluice.v1.DeadError
+	(*RedriveRequest)(nil),          // 23: sluice.v1.RedriveRequest
+	(*RedriveResponse)(nil),         // 24: sluice.v1.RedriveResponse
+	(*EndRedriveResponse)(nil),      // 25: sluice.v1.EndRedriveResponse
+	(*DeleteDeadRequest)(nil),       // 26: sluice.v1.DeleteDeadRequest
+	(*ListDefaultsRequest)(nil),     // 27: sluice.v1.ListDefaultsRequest
+	(*ListDefaultsResponse)(nil),    // 28: sluice.v1.ListDefaultsResponse
+	(*DefaultsRequest)(nil),         // 29: sluice.v1.DefaultsRequest
+	(*GetDefaultsRequest)(nil),      // 30: sluice.v1.GetDefaultsRequest
+	(*PutDefaultsRequest)(nil),      // 31: sluice.v1.PutDefaultsRequest
+	(*QueueDefaults)(nil),           // 32: sluice.v1.QueueDefaults
+	(*DeleteDefaultsResponse)(nil),  // 33: sluice.v1.DeleteDefaultsResponse
+	nil,                             // 34: sluice.v1.PushHeaderMap.ValuesEntry
+	nil,                             // 35: sluice.v1.WeightMap.ValuesEntry
+	(*Backoff)(nil),                 // 36: sluice.v1.Backoff
+	(*ListMessagesResponse)(nil),    // 37: sluice.v1.ListMessagesResponse
 }
 var file_sluice_v1_queues_proto_depIdxs = []int32{
-	7,  // 0: sluice.v1.ListQueuesResponse.queues:type_name -> sluice.v1.Queue
-	30, // 1: sluice.v1.SetQueueRequest.backoff:type_name -> sluice.v1.Backoff
-	6,  // 2: sluice.v1.SetQueueRequest.fair_weights:type_name -> sluice.v1.WeightMap
-	30, // 3: sluice.v1.QueueSettings.backoff:type_name -> sluice.v1.Backoff
-	6,  // 4: sluice.v1.QueueSettings.fair_weights:type_name -> sluice.v1.WeightMap
-	29, // 5: sluice.v1.WeightMap.values:type_name -> sluice.v1.WeightMap.ValuesEntry
-	5,  // 6: sluice.v1.Queue.settings:type_name -> sluice.v1.QueueSettings
-	8,  // 7: sluice.v1.Queue.counts:type_name -> sluice.v1.Counts
-	9,  // 8: sluice.v1.Queue.blocked_by:type_name -> sluice.v1.BlockedBy
-	10, // 9: sluice.v1.Queue.totals:type_name -> sluice.v1.Totals
-	11, // 10: sluice.v1.Queue.redriving:type_name -> sluice.v1.Redriving
-	17, // 11: sluice.v1.CountDeadErrorsResponse.errors:type_name -> sluice.v1.DeadError
-	27, // 12: sluice.v1.ListDefaultsResponse.defaults:type_name -> sluice.v1.QueueDefaults
-	30, // 13: sluice.v1.PutDefaultsRequest.backoff:type_name -> sluice.v1.Backoff
-	6,  // 14: sluice.v1.PutDefaultsRequest.fair_weights:type_name -> sluice.v1.WeightMap
-	5,  // 15: sluice.v1.QueueDefaults.settings:type_name -> sluice.v1.QueueSettings
-	2,  // 16: sluice.v1.Queues.List:input_type -> sluice.v1.ListQueuesRequest
-	1,  // 17: sluice.v1.Queues.Get:input_type -> sluice.v1.GetQueueRequest
-	4,  // 18: sluice.v1.Queues.Put:input_type -> sluice.v1.SetQueueRequest
-	4,  // 19: sluice.v1.Queues.Change:input_type -> sluice.v1.SetQueueRequest
-	0,  // 20: sluice.v1.Queues.Delete:input_type -> sluice.v1.QueueRequest
-	0,  // 21: sluice.v1.Queues.Pause:input_type -> sluice.v1.QueueRequest
-	0,  // 22: sluice.v1.Queues.Resume:input_type -> sluice.v1.QueueRequest
-	0,  // 23: sluice.v1.Queues.Close:input_type -> sluice.v1.QueueRequest
-	0,  // 24: sluice.v1.Queues.Open:input_type -> sluice.v1.QueueRequest
-	0,  // 25: sluice.v1.Queues.Purge:input_type -> sluice.v1.QueueRequest
-	14, // 26: sluice.v1.Queues.ListDead:input_type -> sluice.v1.ListDeadRequest
-	15, // 27: sluice.v1.Queues.CountDeadErrors:input_type -> sluice.v1.CountDeadErrorsRequest
-	18, // 28: sluice.v1.Queues.Redrive:input_type -> sluice.v1.RedriveRequest
-	0,  // 29: sluice.v1.Queues.EndRedrive:input_type -> sluice.v1.QueueRequest
-	21, // 30: sluice.v1.Queues.DeleteDead:input_type -> sluice.v1.DeleteDeadRequest
-	22, // 31: sluice.v1.Queues.ListDefaults:input_type -> sluice.v1.ListDefaultsRequest
-	25, // 32: sluice.v1.Queues.GetDefaults:input_type -> sluice.v1.GetDefaultsRequest
-	26, // 33: sluice.v1.Queues.PutDefaults:input_type -> sluice.v1.PutDefaultsRequest
-	24, // 34: sluice.v1.Queues.DeleteDefaults:input_type -> sluice.v1.DefaultsRequest
-	3,  // 35: sluice.v1.Queues.List:output_type -> sluice.v1.ListQueuesResponse
-	7,  // 36: sluice.v1.Queues.Get:output_type -> sluice.v1.Queue
-	7,  // 37: sluice.v1.Queues.Put:output_type -> sluice.v1.Queue
-	7,  // 38: sluice.v1.Queues.Change:output_type -> sluice.v1.Queue
-	12, // 39: sluice.v1.Queues.Delete:output_type -> sluice.v1.DeleteResponse
-	7,  // 40: sluice.v1.Queues.Pause:output_type -> sluice.v1.Queue
-	7,  // 41: sluice.v1.Queues.Resume:output_type -> sluice.v1.Queue
-	7,  // 42: sluice.v1.Queues.Close:output_type -> sluice.v1.Queue
-	7,  // 43: sluice.v1.Queues.Open:output_type -> sluice.v1.Queue
-	13, // 44: sluice.v1.Queues.Purge:output_type -> sluice.v1.PurgeResponse
-	31, // 45: sluice.v1.Queues.ListDead:output_type -> sluice.v1.ListMessagesResponse
-	16, // 46: sluice.v1.Queues.CountDeadErrors:output_type -> sluice.v1.CountDeadErrorsResponse
-	19, // 47: sluice.v1.Queues.Redrive:output_type -> sluice.v1.RedriveResponse
-	20, // 48: sluice.v1.Queues.EndRedrive:output_type -> sluice.v1.EndRedriveResponse
-	12, // 49: sluice.v1.Queues.DeleteDead:output_type -> sluice.v1.DeleteResponse
-	23, // 50: sluice.v1.Queues.ListDefaults:output_type -> sluice.v1.ListDefaultsResponse
-	27, // 51: sluice.v1.Queues.GetDefaults:output_type -> sluice.v1.QueueDefaults
-	27, // 52: sluice.v1.Queues.PutDefaults:output_type -> sluice.v1.QueueDefaults
-	28, // 53: sluice.v1.Queues.DeleteDefaults:output_type -> sluice.v1.DeleteDefaultsResponse
-	35, // [35:54] is the sub-list for method output_type
-	16, // [16:35] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	9,  // 0: sluice.v1.ListQueuesResponse.queues:type_name -> sluice.v1.Queue
+	36, // 1: sluice.v1.SetQueueRequest.backoff:type_name -> sluice.v1.Backoff
+	8,  // 2: sluice.v1.SetQueueRequest.fair_weights:type_name -> sluice.v1.WeightMap
+	6,  // 3: sluice.v1.SetQueueRequest.push_secrets:type_name -> sluice.v1.PushSecretList
+	7,  // 4: sluice.v1.SetQueueRequest.push_headers:type_name -> sluice.v1.PushHeaderMap
+	36, // 5: sluice.v1.QueueSettings.backoff:type_name -> sluice.v1.Backoff
+	8,  // 6: sluice.v1.QueueSettings.fair_weights:type_name -> sluice.v1.WeightMap
+	6,  // 7: sluice.v1.QueueSettings.push_secrets:type_name -> sluice.v1.PushSecretList
+	7,  // 8: sluice.v1.QueueSettings.push_headers:type_name -> sluice.v1.PushHeaderMap
+	34, // 9: sluice.v1.PushHeaderMap.values:type_name -> sluice.v1.PushHeaderMap.ValuesEntry
+	35, // 10: sluice.v1.WeightMap.values:type_name -> sluice.v1.WeightMap.ValuesEntry
+	5,  // 11: sluice.v1.Queue.settings:type_name -> sluice.v1.QueueSettings
+	10, // 12: sluice.v1.Queue.counts:type_name -> sluice.v1.Counts
+	11, // 13: sluice.v1.Queue.blocked_by:type_name -> sluice.v1.BlockedBy
+	12, // 14: sluice.v1.Queue.totals:type_name -> sluice.v1.Totals
+	13, // 15: sluice.v1.Queue.redriving:type_name -> sluice.v1.Redriving
+	18, // 16: sluice.v1.ListPushesResponse.pushes:type_name -> sluice.v1.Push
+	22, // 17: sluice.v1.CountDeadErrorsResponse.errors:type_name -> sluice.v1.DeadError
+	32, // 18: sluice.v1.ListDefaultsResponse.defaults:type_name -> sluice.v1.QueueDefaults
+	36, // 19: sluice.v1.PutDefaultsRequest.backoff:type_name -> sluice.v1.Backoff
+	8,  // 20: sluice.v1.PutDefaultsRequest.fair_weights:type_name -> sluice.v1.WeightMap
+	6,  // 21: sluice.v1.PutDefaultsRequest.push_secrets:type_name -> sluice.v1.PushSecretList
+	7,  // 22: sluice.v1.PutDefaultsRequest.push_headers:type_name -> sluice.v1.PushHeaderMap
+	5,  // 23: sluice.v1.QueueDefaults.settings:type_name -> sluice.v1.QueueSettings
+	2,  // 24: sluice.v1.Queues.List:input_type -> sluice.v1.ListQueuesRequest
+	1,  // 25: sluice.v1.Queues.Get:input_type -> sluice.v1.GetQueueRequest
+	4,  // 26: sluice.v1.Queues.Put:input_type -> sluice.v1.SetQueueRequest
+	4,  // 27: sluice.v1.Queues.Change:input_type -> sluice.v1.SetQueueRequest
+	0,  // 28: sluice.v1.Queues.Delete:input_type -> sluice.v1.QueueRequest
+	0,  // 29: sluice.v1.Queues.Pause:input_type -> sluice.v1.QueueRequest
+	0,  // 30: sluice.v1.Queues.Resume:input_type -> sluice.v1.QueueRequest
+	0,  // 31: sluice.v1.Queues.Close:input_type -> sluice.v1.QueueRequest
+	0,  // 32: sluice.v1.Queues.Open:input_type -> sluice.v1.QueueRequest
+	0,  // 33: sluice.v1.Queues.Purge:input_type -> sluice.v1.QueueRequest
+	16, // 34: sluice.v1.Queues.ListPushes:input_type -> sluice.v1.ListPushesRequest
+	19, // 35: sluice.v1.Queues.ListDead:input_type -> sluice.v1.ListDeadRequest
+	20, // 36: sluice.v1.Queues.CountDeadErrors:input_type -> sluice.v1.CountDeadErrorsRequest
+	23, // 37: sluice.v1.Queues.Redrive:input_type -> sluice.v1.RedriveRequest
+	0,  // 38: sluice.v1.Queues.EndRedrive:input_type -> sluice.v1.QueueRequest
+	26, // 39: sluice.v1.Queues.DeleteDead:input_type -> sluice.v1.DeleteDeadRequest
+	27, // 40: sluice.v1.Queues.ListDefaults:input_type -> sluice.v1.ListDefaultsRequest
+	30, // 41: sluice.v1.Queues.GetDefaults:input_type -> sluice.v1.GetDefaultsRequest
+	31, // 42: sluice.v1.Queues.PutDefaults:input_type -> sluice.v1.PutDefaultsRequest
+	29, // 43: sluice.v1.Queues.DeleteDefaults:input_type -> sluice.v1.DefaultsRequest
+	3,  // 44: sluice.v1.Queues.List:output_type -> sluice.v1.ListQueuesResponse
+	9,  // 45: sluice.v1.Queues.Get:output_type -> sluice.v1.Queue
+	9,  // 46: sluice.v1.Queues.Put:output_type -> sluice.v1.Queue
+	9,  // 47: sluice.v1.Queues.Change:output_type -> sluice.v1.Queue
+	14, // 48: sluice.v1.Queues.Delete:output_type -> sluice.v1.DeleteResponse
+	9,  // 49: sluice.v1.Queues.Pause:output_type -> sluice.v1.Queue
+	9,  // 50: sluice.v1.Queues.Resume:output_type -> sluice.v1.Queue
+	9,  // 51: sluice.v1.Queues.Close:output_type -> sluice.v1.Queue
+	9,  // 52: sluice.v1.Queues.Open:output_type -> sluice.v1.Queue
+	15, // 53: sluice.v1.Queues.Purge:output_type -> sluice.v1.PurgeResponse
+	17, // 54: sluice.v1.Queues.ListPushes:output_type -> sluice.v1.ListPushesResponse
+	37, // 55: sluice.v1.Queues.ListDead:output_type -> sluice.v1.ListMessagesResponse
+	21, // 56: sluice.v1.Queues.CountDeadErrors:output_type -> sluice.v1.CountDeadErrorsResponse
+	24, // 57: sluice.v1.Queues.Redrive:output_type -> sluice.v1.RedriveResponse
+	25, // 58: sluice.v1.Queues.EndRedrive:output_type -> sluice.v1.EndRedriveResponse
+	14, // 59: sluice.v1.Queues.DeleteDead:output_type -> sluice.v1.DeleteResponse
+	28, // 60: sluice.v1.Queues.ListDefaults:output_type -> sluice.v1.ListDefaultsResponse
+	32, // 61: sluice.v1.Queues.GetDefaults:output_type -> sluice.v1.QueueDefaults
+	32, // 62: sluice.v1.Queues.PutDefaults:output_type -> sluice.v1.QueueDefaults
+	33, // 63: sluice.v1.Queues.DeleteDefaults:output_type -> sluice.v1.DeleteDefaultsResponse
+	44, // [44:64] is the sub-list for method output_type
+	24, // [24:44] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_queues_proto_init() }
@@ -2826,21 +3449,23 @@ func file_sluice_v1_queues_proto_init() {
 	file_sluice_v1_queues_proto_msgTypes[2].OneofWrappers = []any{}
 	file_sluice_v1_queues_proto_msgTypes[4].OneofWrappers = []any{}
 	file_sluice_v1_queues_proto_msgTypes[5].OneofWrappers = []any{}
-	file_sluice_v1_queues_proto_msgTypes[7].OneofWrappers = []any{}
-	file_sluice_v1_queues_proto_msgTypes[14].OneofWrappers = []any{}
-	file_sluice_v1_queues_proto_msgTypes[15].OneofWrappers = []any{}
+	file_sluice_v1_queues_proto_msgTypes[9].OneofWrappers = []any{}
 	file_sluice_v1_queues_proto_msgTypes[16].OneofWrappers = []any{}
 	file_sluice_v1_queues_proto_msgTypes[18].OneofWrappers = []any{}
+	file_sluice_v1_queues_proto_msgTypes[19].OneofWrappers = []any{}
+	file_sluice_v1_queues_proto_msgTypes[20].OneofWrappers = []any{}
 	file_sluice_v1_queues_proto_msgTypes[21].OneofWrappers = []any{}
-	file_sluice_v1_queues_proto_msgTypes[22].OneofWrappers = []any{}
+	file_sluice_v1_queues_proto_msgTypes[23].OneofWrappers = []any{}
 	file_sluice_v1_queues_proto_msgTypes[26].OneofWrappers = []any{}
+	file_sluice_v1_queues_proto_msgTypes[27].OneofWrappers = []any{}
+	file_sluice_v1_queues_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1_queues_proto_rawDesc), len(file_sluice_v1_queues_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -30,6 +30,7 @@ const (
 	Queues_Close_FullMethodName           = "/sluice.v1.Queues/Close"
 	Queues_Open_FullMethodName            = "/sluice.v1.Queues/Open"
 	Queues_Purge_FullMethodName           = "/sluice.v1.Queues/Purge"
+	Queues_ListPushes_FullMethodName      = "/sluice.v1.Queues/ListPushes"
 	Queues_ListDead_FullMethodName        = "/sluice.v1.Queues/ListDead"
 	Queues_CountDeadErrors_FullMethodName = "/sluice.v1.Queues/CountDeadErrors"
 	Queues_Redrive_FullMethodName         = "/sluice.v1.Queues/Redrive"
@@ -64,6 +65,8 @@ type QueuesClient interface {
 	Open(ctx context.Context, in *QueueRequest, opts ...grpc.CallOption) (*Queue, error)
 	// Drops the waiting messages of a queue; leased messages and dead letters stay.
 	Purge(ctx context.Context, in *QueueRequest, opts ...grpc.CallOption) (*PurgeResponse, error)
+	// Returns the latest pushes of a queue to its endpoint, the newest first.
+	ListPushes(ctx context.Context, in *ListPushesRequest, opts ...grpc.CallOption) (*ListPushesResponse, error)
 	// Returns a page of a queue's dead letters, with payloads and histories.
 	ListDead(ctx context.Context, in *ListDeadRequest, opts ...grpc.CallOption) (*ListMessagesResponse, error)
 	// Counts a queue's dead letters by the text of their last error.
@@ -190,6 +193,16 @@ func (c *queuesClient) Purge(ctx context.Context, in *QueueRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *queuesClient) ListPushes(ctx context.Context, in *ListPushesRequest, opts ...grpc.CallOption) (*ListPushesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListPushesResponse)
+	err := c.cc.Invoke(ctx, Queues_ListPushes_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *queuesClient) ListDead(ctx context.Context, in *ListDeadRequest, opts ...grpc.CallOption) (*ListMessagesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListMessagesResponse)
@@ -303,6 +316,8 @@ type QueuesServer interface {
 	Open(context.Context, *QueueRequest) (*Queue, error)
 	// Drops the waiting messages of a queue; leased messages and dead letters stay.
 	Purge(context.Context, *QueueRequest) (*PurgeResponse, error)
+	// Returns the latest pushes of a queue to its endpoint, the newest first.
+	ListPushes(context.Context, *ListPushesRequest) (*ListPushesResponse, error)
 	// Returns a page of a queue's dead letters, with payloads and histories.
 	ListDead(context.Context, *ListDeadRequest) (*ListMessagesResponse, error)
 	// Counts a queue's dead letters by the text of their last error.
@@ -358,6 +373,9 @@ func (UnimplementedQueuesServer) Open(context.Context, *QueueRequest) (*Queue, e
 }
 func (UnimplementedQueuesServer) Purge(context.Context, *QueueRequest) (*PurgeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Purge not implemented")
+}
+func (UnimplementedQueuesServer) ListPushes(context.Context, *ListPushesRequest) (*ListPushesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListPushes not implemented")
 }
 func (UnimplementedQueuesServer) ListDead(context.Context, *ListDeadRequest) (*ListMessagesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListDead not implemented")
@@ -587,6 +605,24 @@ func _Queues_Purge_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Queues_ListPushes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListPushesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueuesServer).ListPushes(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Queues_ListPushes_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueuesServer).ListPushes(ctx, req.(*ListPushesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Queues_ListDead_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListDeadRequest)
 	if err := dec(in); err != nil {
@@ -795,6 +831,10 @@ var Queues_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Purge",
 			Handler:    _Queues_Purge_Handler,
+		},
+		{
+			MethodName: "ListPushes",
+			Handler:    _Queues_ListPushes_Handler,
 		},
 		{
 			MethodName: "ListDead",

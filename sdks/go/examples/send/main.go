@@ -10,7 +10,7 @@ import (
 )
 
 func main() {
-	client, err := sluice.New() // SLUICE_SERVER, or http://127.0.0.1:7070
+	client, err := sluice.New()
 	if err != nil {
 		log.Fatal(err)
 	}
