@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { makeDead, settled, start } from './support.mjs';
+import { PUSHING, makeDead, settled, start } from './support.mjs';
 
 let world;
 let call;
@@ -70,15 +70,42 @@ flow('redrive a group of dead letters at a rate', async (page) => {
   await makeDead(call, 'again', [...Array(6).fill('smtp: 451'), 'no such user']);
   await page.open('queues/again/dead');
   await page.getByRole('row', { name: /smtp: 451/ }).first().getByRole('button', { name: 'Redrive' }).click();
-  assert.equal(await page.locator('.preview-count').textContent(), '6 dead letters');
+  assert.equal(await page.locator('.preview-count').textContent(), '6 messages');
   await page.getByLabel('Messages per second').fill('3');
   const begun = Date.now();
   await inDialog(page, 'Redrive').click();
-  await page.getByRole('progressbar').waitFor();
-  await page.getByText('6 dead letters redriven.').waitFor();
-  assert.ok(Date.now() - begun >= 1000);
+  await page.getByText('The server changes 3 a second').waitFor();
+  await page.getByRole('dialog').getByRole('link', { name: 'Bulks' }).click();
+  const bulk = page.getByRole('row', { name: /smtp: 451/ }).filter({ hasText: '3/s' });
+  await bulk.getByText('done').waitFor();
+  assert.equal(await page.getByRole('dialog').count(), 0);
+  assert.ok(Date.now() - begun >= 1600);
   const { counts } = await call('GET', '/queues/again');
   assert.deepEqual([counts.ready, counts.dead], [6, 1]);
+});
+
+flow('stop a bulk at a rate', async (page) => {
+  await call('POST', '/queues/stopped/messages', { messages: Array(20).fill({ payload: '' }) });
+  await page.open('queues/stopped/messages');
+  await page.getByLabel('Change all that match').selectOption('hold');
+  await button(page, 'Preview…').click();
+  await page.getByLabel('Messages per second').fill('1');
+  await inDialog(page, 'Hold all').click();
+  await page.getByRole('dialog').getByRole('link', { name: 'Bulks' }).click();
+  const bulk = page.getByRole('row', { name: /queue stopped/ }).filter({ hasText: '1/s' });
+  await bulk.getByRole('button', { name: 'Stop' }).click();
+  await bulk.getByText('cancelled').waitFor();
+  assert.ok((await call('GET', '/queues/stopped')).counts.ready > 10);
+});
+
+flow('delete the dead letters without an error text', async (page) => {
+  await makeDead(call, 'silent', ['smtp: 451', undefined, undefined]);
+  await page.open('queues/silent/dead');
+  await page.getByRole('row', { name: /without an error text/ }).getByRole('button', { name: 'Delete' }).click();
+  assert.equal(await page.locator('.preview-count').textContent(), '2 messages');
+  await inDialog(page, 'Delete').click();
+  await page.getByText('2 messages changed.').waitFor();
+  assert.equal((await call('GET', '/queues/silent')).counts.dead, 1);
 });
 
 flow('redrive all dead letters at a rate, by the server', async (page) => {
@@ -118,6 +145,49 @@ flow('cancel all messages with a tag, by a bulk with a preview', async (page) =>
   await inDialog(page, 'Cancel all').click();
   await page.getByText('2 messages changed.').waitFor();
   assert.equal((await call('GET', '/queues/tagged')).counts.ready, 1);
+});
+
+flow('find a message by what is in its payload, and by a filter', async (page) => {
+  const { ids } = await call('POST', '/queues/found/messages', { messages: [{ payload: '{"total":7}' }, { payload: '{"total":120}' }, { payload: 'no JSON' }] });
+  const shows = (id) => page.getByRole('link', { name: id });
+  await page.open('queues/found/messages');
+  await shows(ids[0]).waitFor();
+  await page.getByLabel('Payload or id contains').fill('no J');
+  await page.getByText('Looked at 3 of 3 messages.').waitFor();
+  assert.deepEqual([await shows(ids[0]).count(), await shows(ids[2]).count()], [0, 1]);
+  await page.getByLabel('Payload or id contains').fill('');
+  await page.getByLabel('Filter', { exact: true }).fill('{"/payload/total":{"ge":100}}');
+  await shows(ids[1]).waitFor();
+  await shows(ids[2]).waitFor({ state: 'detached' });
+  assert.equal(await shows(ids[0]).count(), 0);
+});
+
+flow('a search tells which index it has used', async (page) => {
+  await call('PUT', '/queues/indexed', { search_index: 'tags' });
+  const { ids } = await call('POST', '/queues/indexed/messages', { messages: [{ payload: 'a', tags: ['red'] }, { payload: 'b' }, { payload: 'c' }] });
+  await page.open('queues/indexed');
+  await page.getByText('search index').waitFor();
+  await page.open('queues/indexed/messages');
+  await page.getByLabel('Tag', { exact: true }).fill('red');
+  await page.getByText(/^Looked at [0-3] messages, by the index of tags\./).waitFor();
+  assert.equal(await page.getByRole('link', { name: ids[0] }).count(), 1);
+  await page.open('queues/indexed/settings');
+  assert.equal(await page.getByLabel('search_index').inputValue(), 'tags');
+});
+
+flow('see why pushes fail, pause and resume them', async (page) => {
+  await call('PUT', '/queues/hooks', PUSHING);
+  const { id } = await call('POST', '/queues/hooks/messages', { payload: 'hello' });
+  await page.open('queues/hooks/pushes');
+  const push = page.getByRole('row', { name: id });
+  await push.getByText('failed').waitFor();
+  await push.getByText('is refused').waitFor();
+  await button(page, 'Pause pushes').click();
+  await page.getByText('The pushes are paused').waitFor();
+  assert.equal((await call('GET', '/queues/hooks')).settings.push_paused, true);
+  await button(page, 'Resume pushes').click();
+  await button(page, 'Pause pushes').waitFor();
+  assert.notEqual((await call('GET', '/queues/hooks')).settings.push_paused, true);
 });
 
 flow('create a schedule and run it now', async (page) => {
@@ -168,6 +238,59 @@ flow('edit a document while somebody else writes it', async (page) => {
   await page.getByText('"blue"').waitFor();
   const stored = await call('GET', '/documents/config%2Fweb');
   assert.deepEqual([stored.version, stored.content], [3, '{"colour":"blue"}']);
+});
+
+flow('declare an index of documents, find by it, and drop it', async (page) => {
+  await call('PUT', '/documents/orders%2F17', { content: '{"state":"paid"}', content_type: 'application/json' });
+  await page.open('documents');
+  await button(page, 'New index').click();
+  await page.getByLabel('Name').fill('state');
+  await page.getByLabel('JSON pointer').fill('state');
+  await inDialog(page, 'Declare').click();
+  await page.getByRole('alert').getByText('pointer').first().waitFor();
+  await page.getByLabel('JSON pointer').fill('/state');
+  await inDialog(page, 'Declare').click();
+  await page.getByText('The index is declared').waitFor();
+  await inDialog(page, 'Close').click();
+  const index = page.getByRole('region', { name: 'Indexes' }).getByRole('row', { name: '/state' });
+  await index.getByText('ready').waitFor();
+  await page.getByLabel('Filter').fill('{"/state":"paid"}');
+  await button(page, 'Find').click();
+  await page.getByText('by index state').waitFor();
+  await index.getByRole('button', { name: 'Drop' }).click();
+  await inDialog(page, 'Drop').click();
+  await page.getByText('The index is dropped.').waitFor();
+  assert.deepEqual((await call('GET', '/document-indexes')).indexes, []);
+});
+
+flow('attach a file to a document, replace it only when asked to, and delete it', async (page) => {
+  await call('PUT', '/documents/report', { content: 'see the file' });
+  const attach = async (text, replace) => {
+    await button(page, 'Upload').click();
+    await page.locator('input[type=file]').setInputFiles({ name: 'table.csv', mimeType: 'text/csv', buffer: Buffer.from(text) });
+    if (replace) await page.getByLabel('Replace an attachment').check();
+    await inDialog(page, 'Upload').click();
+  };
+  const stored = () => fetch(`${world.base}/v1/documents/report/attachments/raw?name=table.csv`);
+  await page.open('documents/report');
+  await attach('a;b');
+  await page.getByText('3 B are attached as table.csv.').waitFor();
+  await inDialog(page, 'Close').click();
+  const row = page.getByRole('region', { name: 'Attachments' }).getByRole('row', { name: 'table.csv' });
+  await row.getByText('text/csv').waitFor();
+  await attach('c;d;e');
+  await page.getByRole('alert').getByText('version_mismatch').waitFor();
+  await inDialog(page, 'Close').click();
+  await attach('c;d;e', true);
+  await page.getByText('5 B are attached').waitFor();
+  await inDialog(page, 'Close').click();
+  assert.equal(await (await stored()).text(), 'c;d;e');
+  const [download] = await Promise.all([page.waitForEvent('download'), row.getByRole('link', { name: 'table.csv' }).click()]);
+  assert.equal(download.suggestedFilename(), 'table.csv');
+  await row.getByRole('button', { name: 'Delete' }).click();
+  await inDialog(page, 'Delete').click();
+  await page.getByText('The attachment is deleted.').waitFor();
+  assert.equal((await stored()).status, 404);
 });
 
 flow('send a message, and see it as an event', async (page) => {

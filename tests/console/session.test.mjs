@@ -4,17 +4,38 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { caller, makeEverything, settled, start } from './support.mjs';
 
+/** People who approve what an agent proposes, and only that. */
+const POLICY = `
+[[rule]]
+name = 'people approve'
+identities = ['ann']
+role = 'operator'
+queues = ['pay']
+
+[[rule]]
+name = 'the agent proposes'
+identities = ['agent']
+role = 'proposer'
+queues = ['pay']
+`;
+
 let world;
+let admin;
 let observer;
 
 before(async () => {
   world = await start();
   await makeEverything(world.call);
-  const admin = await world.call('POST', '/tokens', { name: 'root', scopes: ['sluice://ns/*?perm=admin'] });
-  const looks = await caller(world.address, admin.token)('POST', '/tokens', { name: 'looks', scopes: ['sluice://ns/*?perm=observer'] });
-  observer = looks.token;
+  const root = await world.call('POST', '/tokens', { name: 'root', scopes: ['sluice://ns/*?perm=admin'] });
+  admin = caller(world.address, root.token);
+  observer = await tokenOf('looks', ['sluice://ns/*?perm=observer']);
 });
 after(() => world.stop());
+
+const tokenOf = async (name, scopes = []) => (await admin('POST', '/tokens', { name, scopes })).token;
+
+/** Names of the buttons that stand in the heading of the view. */
+const offered = (page) => page.locator('.heading .actions').first().locator('button, a.button').allTextContents();
 
 async function signIn(page, token) {
   await page.open('queues/invoices');
@@ -40,6 +61,63 @@ test('an observer sees what is there, and no button that it may not use', async 
   await page.getByText('You may not look at this').waitFor();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('Token').waitFor();
+});
+
+test('an observer is offered nothing to do with messages, dead letters, documents and locks', async () => {
+  const page = await world.page();
+  await signIn(page, observer);
+  await page.getByRole('heading', { name: 'invoices' }).waitFor();
+  const held = await admin('POST', '/queues/pay/messages', { payload: 'pay', hold: true });
+  for (const view of [`messages/${held.id}`, 'queues/invoices/dead', 'queues/hooks/pushes', 'documents/config%2Fweb', 'locks/orders%2F17', 'schedules/daily', 'limits/smtp']) {
+    await page.open(view);
+    await settled(page);
+    assert.deepEqual(await offered(page), [], view);
+    for (const name of ['Redrive', 'Upload', 'Delete']) assert.equal(await page.getByRole('button', { name }).count(), 0, `${view}: ${name}`);
+  }
+  await page.open('documents');
+  await page.getByRole('region', { name: 'Indexes' }).waitFor();
+  for (const name of ['New index', 'Drop']) assert.equal(await page.getByRole('button', { name }).count(), 0, name);
+});
+
+test('who may operate one queue approves there, and is offered nothing elsewhere', async () => {
+  await admin('PUT', '/policy', { policy: POLICY });
+  const { id } = await admin('POST', '/queues/pay/messages', { payload: 'pay 9,000', hold: true });
+  const page = await world.page();
+  await signIn(page, await tokenOf('ann'));
+  await page.getByText('You may not look at this').waitFor();
+  await page.open('');
+  await page.getByRole('row', { name: /pay/ }).waitFor();
+  assert.equal(await page.getByRole('row', { name: /invoices/ }).count(), 0);
+  for (const name of ['Overview', 'Limits', 'Live events', 'Send a message', 'Tokens']) assert.equal(await page.getByRole('link', { name }).count(), 0, name);
+  await page.open(`messages/${id}`);
+  await page.getByRole('button', { name: 'Approve' }).waitFor();
+  assert.deepEqual(await offered(page), ['Approve', 'Deny', 'Change', 'Cancel']);
+  await page.getByRole('button', { name: 'Deny' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Deny the message' }).click();
+  await page.getByText('Done.').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('button', { name: 'Cancel' }).waitFor();
+  // A retry puts a message into the queue, which an operator alone may not.
+  assert.deepEqual(await offered(page), ['Cancel']);
+  assert.equal((await admin('GET', `/messages/${id}`)).state, 'dead');
+});
+
+test('a proposer begins where it may propose, and what it sends is held', async () => {
+  await admin('PUT', '/policy', { policy: POLICY });
+  const page = await world.page();
+  await signIn(page, await tokenOf('agent'));
+  await page.getByText('You may not look at this').waitFor();
+  await page.open('');
+  await page.getByRole('heading', { name: 'Send a message' }).waitFor();
+  assert.deepEqual(await page.getByRole('navigation', { name: 'Views' }).getByRole('link').allTextContents(), ['Send a message']);
+  await page.getByLabel('Queue', { exact: false }).first().fill('pay');
+  await page.getByText('this one is held until a person approves it').waitFor();
+  await page.getByLabel('Payload', { exact: true }).fill('pay 12');
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByText('Sent as').waitFor();
+  const id = (await page.getByText('Sent as').locator('.mono').textContent()).trim();
+  const sent = await admin('GET', `/messages/${id}`);
+  assert.deepEqual([sent.state, sent.payload], ['held', 'pay 12']);
 });
 
 test('the session is a cookie that scripts cannot read', async () => {

@@ -24,13 +24,25 @@ async function startProgram(program, parameters) {
   return { address, stop: () => child.kill('SIGKILL') };
 }
 
-/** Calls of the API. */
+/** Sends so many messages, a number in each, by the command line. */
+function sendLines(address, queue, count) {
+  const numbers = spawn('seq', [String(count)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const send = spawn(BINARY, ['send', queue, '--lines', '--quiet', '--server', address], { stdio: ['pipe', 'ignore', 'inherit'] });
+  numbers.stdout.pipe(send.stdin);
+  return new Promise((resolve, reject) => {
+    send.on('error', reject);
+    send.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`sluice send has ended with ${code}`))));
+  });
+}
+
+/** Calls of the API; a body of octets is sent as it is, all others as JSON. */
 export function caller(address, token) {
   return async (method, path, body, headers = {}) => {
+    const isJson = body !== undefined && !(body instanceof Uint8Array);
     const answer = await fetch(`${address}/v1${path}`, {
       method,
-      headers: { ...headers, ...(token && { authorization: `Bearer ${token}` }), ...(body !== undefined && { 'content-type': 'application/json' }) },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      headers: { ...headers, ...(token && { authorization: `Bearer ${token}` }), ...(isJson && { 'content-type': 'application/json' }) },
+      body: isJson ? JSON.stringify(body) : body,
     });
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${method} ${path}: ${text}`);
@@ -64,7 +76,8 @@ export async function start() {
     await browser.close();
     server.stop();
   };
-  return { base, address: server.address, call: caller(server.address), page, stop };
+  const send = (queue, count) => sendLines(server.address, queue, count);
+  return { base, address: server.address, call: caller(server.address), sendLines: send, page, stop };
 }
 
 /** Makes dead letters in a queue: one for each error text. */
@@ -77,6 +90,9 @@ export async function makeDead(call, queue, errors) {
   await call('POST', '/settle', { items });
   return ids;
 }
+
+/** Settings of a queue whose pushes are refused: the server does not connect with itself. */
+export const PUSHING = { push_url: 'https://localhost:9/hooks', backoff: { kind: 'fixed', base_ms: 600_000 } };
 
 /** One of everything that a view shows; answers the addresses of all views. */
 export async function makeEverything(call) {
@@ -94,11 +110,16 @@ export async function makeEverything(call) {
   await call('PUT', '/schedules/daily', { cron: '0 9 * * MON-FRI', time_zone: 'Europe/Berlin', queue: 'reports', message: { payload: 'daily' } });
   await call('POST', '/locks', { key: 'orders/17', owner: 'worker-3', ttl_ms: 1_800_000 });
   for (const state of ['new', 'paid']) await call('PUT', '/documents/config%2Fweb', { content: JSON.stringify({ state }), content_type: 'application/json', history: 5 });
+  await call('PUT', '/document-indexes/state', { pointer: '/state' });
+  await call('PUT', '/documents/config%2Fweb/attachments/raw?name=logo.svg', Buffer.from('<svg/>'));
+  await call('PUT', '/queues/hooks', PUSHING);
+  await call('POST', '/queues/hooks/messages', { payload: 'pushed' });
+  while (!(await call('GET', '/queues/hooks/pushes')).pushes.length) await new Promise((resolve) => setTimeout(resolve, 50));
   await call('POST', '/transactions/begin', { ttl_ms: 1_800_000 });
   await call('POST', '/bulk', { action: 'hold', filter: { queue: 'pay' }, dry_run: true });
   return [
     '', 'queues', 'queues?show=dead', 'queues/invoices', 'queues/paused', 'queues/invoices/messages', 'queues/pay/messages?tag=invoice', 'queues/invoices/dead',
-    'queues/invoices/dead?error=smtp%3A%20451', 'queues/mail/settings', `messages/${dead}`, `messages/${flow.ids[1]}`, 'dead-letters', 'bulks', 'schedules', 'new-schedule',
+    'queues/invoices/dead?error=smtp%3A%20451', 'queues/mail/settings', 'queues/mail/pushes', 'queues/hooks/pushes', `messages/${dead}`, `messages/${flow.ids[1]}`, 'dead-letters', 'bulks', 'schedules', 'new-schedule',
     'schedules/daily', 'schedules/daily/edit', 'limits', 'limits/smtp', 'consumers', `consumers/${consumers[0].id}`, 'events', 'send', `send?from=${dead}`, 'locks',
     'locks/orders%2F17', 'documents', 'new-document', 'documents/config%2Fweb', 'documents/config%2Fweb?version=1', 'transactions', 'nodes', 'tokens', 'policy', 'audit', 'nosuchview',
   ];

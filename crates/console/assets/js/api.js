@@ -44,8 +44,9 @@ async function errorOf(response) {
 async function request(method, url, { body, headers, signal } = {}) {
   const init = { method, signal, headers: { ...headers }, credentials: 'same-origin', cache: 'no-store' };
   if (body !== undefined) {
-    init.body = JSON.stringify(body);
-    init.headers['Content-Type'] = 'application/json';
+    const isFile = body instanceof Blob;
+    init.body = isFile ? body : JSON.stringify(body);
+    init.headers['Content-Type'] = isFile ? body.type || 'application/octet-stream' : 'application/json';
   }
   let response;
   try {
@@ -67,7 +68,7 @@ async function json(method, url, options) {
 
 export const get = (url, options) => json('GET', url, options);
 export const post = (url, body, options) => json('POST', url, { ...options, body });
-export const put = (url, body) => json('PUT', url, { body });
+export const put = (url, body, options) => json('PUT', url, { ...options, body });
 export const patch = (url, body) => json('PATCH', url, { body });
 export const remove = (url) => json('DELETE', url);
 export const getText = async (url, options) => (await request('GET', url, options)).text();

@@ -4,7 +4,7 @@ import { createContext, useCallback, useContext, useEffect, useRef, useState } f
 import * as api from './api.js';
 import { href } from './router.js';
 
-/** `{namespace, route, parameters, search, identity, can(right), show(dialog), ...}` */
+/** `{namespace, route, parameters, search, identity, can(right, at), show(dialog), ...}` */
 export const App = createContext(null);
 export const useApp = () => useContext(App);
 
@@ -47,6 +47,9 @@ export function useLoad(load, deps, { every } = {}) {
   const stale = shown.current !== key;
   return { ...(stale ? { data: undefined, error: null } : state), reload };
 }
+
+/** Loads the answer to a `GET`. */
+export const useGet = (url, options) => useLoad((signal) => api.get(url, { signal }), [url], options);
 
 async function take(load, control, setState) {
   try {
@@ -95,7 +98,8 @@ const PAGES_AT_ONCE = 10;
 
 /**
  * Looks through pages for rows that `wanted` accepts, page after page, until it has `enough` of them or has
- * looked at some pages; `more()` goes on. For what the server cannot filter.
+ * looked at some pages; `more()` goes on. A page may tell how much was looked at for it, of how much, and
+ * by which index.
  */
 export function useScan(fetchPage, wanted, deps, enough = 100) {
   const [state, setState] = useState({ rows: [], scanned: 0, next: undefined, running: true, error: null });
@@ -105,8 +109,8 @@ export function useScan(fetchPage, wanted, deps, enough = 100) {
     const goal = scan.rows.length + enough;
     try {
       for (let page = 0; page < PAGES_AT_ONCE && scan.rows.length < goal; page += 1) {
-        const { rows, next } = await fetchPage(scan.next, mine.signal);
-        scan = { ...scan, rows: [...scan.rows, ...rows.filter(wanted)], scanned: scan.scanned + rows.length, next };
+        const { rows, next, scanned = rows.length, total, index = scan.index } = await fetchPage(scan.next, mine.signal);
+        scan = { ...scan, rows: [...scan.rows, ...rows.filter(wanted)], scanned: scan.scanned + scanned, total, index, next };
         if (mine.signal.aborted) return;
         setState(scan);
         if (!next) break;

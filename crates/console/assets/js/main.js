@@ -7,7 +7,7 @@ import { Heading, Loading, Problem } from './parts/basics.js';
 import { ActionHost } from './parts/dialog.js';
 import { Shell } from './parts/shell.js';
 import { rightsIn } from './rights.js';
-import { current, href, start } from './router.js';
+import { current, go, href, start } from './router.js';
 import { ROUTES } from './routes.js';
 import { SignIn } from './views/sign_in.js';
 
@@ -46,12 +46,18 @@ function Console({ identity, place, onSignOut }) {
   const { namespace, route } = place;
   const [dialog, show] = useState(null);
   const known = useLoad((signal) => api.getOr({ namespaces: [] }, '/v1/namespaces', { signal }), []);
-  const can = useMemo(() => rightsIn(identity, namespace), [identity, namespace]);
+  // Without a place a right is needed at what the view shows.
+  const can = useMemo(() => {
+    const may = rightsIn(identity, namespace);
+    return (right, at = route?.at ?? place.parameters) => may(right, at);
+  }, [identity, place]);
   const names = new Set(['default', namespace, ...(known.data?.namespaces ?? []).map(({ name }) => name)]);
-  const first = (name) => ROUTES.find((one) => rightsIn(identity, name)(one.right)).id;
+  const first = (name) => (ROUTES.find((one) => one.group !== undefined && rightsIn(identity, name)(one.right, one.at)) ?? ROUTES[0]).id;
   const app = { ...place, identity, can, show, namespaces: [...names].sort(), inNamespace: (name) => href(name, first(name)) };
   useEffect(() => {
     document.title = titleOf(place);
+    // Who may not see the overview begins with what they may do.
+    if (route === ROUTES[0] && !can(route.right) && first(namespace) !== route.id) go(app.inNamespace(namespace), { replace: true });
   }, [place]);
   return html`<${App.Provider} value=${app}>
     <${Shell} onSignOut=${onSignOut}>

@@ -1,38 +1,45 @@
-// All views: address, title, place in the menu, the right that they need, and the module that shows them.
+// All views: address, title, place in the menu, the right that they need and where, and their modules.
 
-const view = (name) => () => import(`./views/${name}.js`);
+import { SERVER, WHOLE } from './rights.js';
+
+/** Without `at` the right is needed at what the address names, or else somewhere in the namespace. */
+const view = (id, path, title, more) => {
+  const module = more.module ?? id.replaceAll('-', '_');
+  return { id, path, title, right: 'observe', load: () => import(`./views/${module}.js`), ...more };
+};
 
 /** Groups of the menu, in their order. */
 export const GROUPS = ['', 'Work', 'State', 'Server'];
 
 export const ROUTES = [
-  { id: 'overview', path: '', title: 'Overview', group: '', right: 'observe', load: view('overview') },
-  { id: 'queues', path: 'queues', title: 'Queues', group: 'Work', right: 'observe', load: view('queues') },
-  { id: 'queue', path: 'queues/:queue', title: 'Queue', within: 'queues', right: 'observe', load: view('queue') },
-  { id: 'messages', path: 'queues/:queue/messages', title: 'Messages', within: 'queues', right: 'observe', load: view('messages') },
-  { id: 'dead', path: 'queues/:queue/dead', title: 'Dead letters of a queue', within: 'dead-letters', right: 'observe', load: view('dead') },
-  { id: 'settings', path: 'queues/:queue/settings', title: 'Settings', within: 'queues', right: 'observe', load: view('settings') },
-  { id: 'message', path: 'messages/:id', title: 'Message', within: 'queues', right: 'observe', load: view('message') },
-  { id: 'dead-letters', path: 'dead-letters', title: 'Dead letters', group: 'Work', right: 'observe', load: view('dead_letters') },
-  { id: 'bulks', path: 'bulks', title: 'Bulks', group: 'Work', right: 'observe', load: view('bulks') },
-  { id: 'schedules', path: 'schedules', title: 'Schedules', group: 'Work', right: 'observe', load: view('schedules') },
-  { id: 'schedule-new', path: 'new-schedule', title: 'New schedule', within: 'schedules', right: 'operate', load: view('schedule_form') },
-  { id: 'schedule', path: 'schedules/:schedule', title: 'Schedule', within: 'schedules', right: 'observe', load: view('schedule') },
-  { id: 'schedule-edit', path: 'schedules/:schedule/edit', title: 'Edit schedule', within: 'schedules', right: 'operate', load: view('schedule_form') },
-  { id: 'limits', path: 'limits', title: 'Limits', group: 'Work', right: 'observe', load: view('limits') },
-  { id: 'limit', path: 'limits/:limit', title: 'Limit', within: 'limits', right: 'observe', load: view('limit') },
-  { id: 'consumers', path: 'consumers', title: 'Consumers', group: 'Work', right: 'observe', load: view('consumers') },
-  { id: 'consumer', path: 'consumers/:consumer', title: 'Consumer', within: 'consumers', right: 'observe', load: view('consumer') },
-  { id: 'events', path: 'events', title: 'Live events', group: 'Work', right: 'observe', load: view('events') },
-  { id: 'send', path: 'send', title: 'Send a message', group: 'Work', right: 'send', load: view('send') },
-  { id: 'locks', path: 'locks', title: 'Locks', group: 'State', right: 'observe', load: view('locks') },
-  { id: 'lock', path: 'locks/:key', title: 'Lock', within: 'locks', right: 'observe', load: view('lock') },
-  { id: 'documents', path: 'documents', title: 'Documents', group: 'State', right: 'read', load: view('documents') },
-  { id: 'document-new', path: 'new-document', title: 'New document', within: 'documents', right: 'coordinate', load: view('document_new') },
-  { id: 'document', path: 'documents/:key', title: 'Document', within: 'documents', right: 'read', load: view('document') },
-  { id: 'transactions', path: 'transactions', title: 'Transactions', group: 'State', right: 'observe', load: view('transactions') },
-  { id: 'nodes', path: 'nodes', title: 'Nodes and shards', group: 'Server', right: 'observe-server', load: view('nodes') },
-  { id: 'tokens', path: 'tokens', title: 'Tokens', group: 'Server', right: 'administrate', load: view('tokens') },
-  { id: 'policy', path: 'policy', title: 'Policy', group: 'Server', right: 'administrate', load: view('policy') },
-  { id: 'audit', path: 'audit', title: 'Audit log', group: 'Server', right: 'administrate', load: view('audit') },
+  view('overview', '', 'Overview', { group: '', at: WHOLE }),
+  view('queues', 'queues', 'Queues', { group: 'Work' }),
+  view('queue', 'queues/:queue', 'Queue', { within: 'queues' }),
+  view('messages', 'queues/:queue/messages', 'Messages', { within: 'queues' }),
+  view('dead', 'queues/:queue/dead', 'Dead letters of a queue', { within: 'dead-letters' }),
+  view('pushes', 'queues/:queue/pushes', 'Pushes', { within: 'queues' }),
+  view('settings', 'queues/:queue/settings', 'Settings', { within: 'queues' }),
+  view('message', 'messages/:id', 'Message', { within: 'queues' }),
+  view('dead-letters', 'dead-letters', 'Dead letters', { group: 'Work' }),
+  view('bulks', 'bulks', 'Bulks', { group: 'Work' }),
+  view('schedules', 'schedules', 'Schedules', { group: 'Work', at: WHOLE }),
+  view('schedule-new', 'new-schedule', 'New schedule', { within: 'schedules', right: 'operate', at: WHOLE, module: 'schedule_form' }),
+  view('schedule', 'schedules/:schedule', 'Schedule', { within: 'schedules', at: WHOLE }),
+  view('schedule-edit', 'schedules/:schedule/edit', 'Edit schedule', { within: 'schedules', right: 'operate', at: WHOLE, module: 'schedule_form' }),
+  view('limits', 'limits', 'Limits', { group: 'Work', at: WHOLE }),
+  view('limit', 'limits/:limit', 'Limit', { within: 'limits', at: WHOLE }),
+  view('consumers', 'consumers', 'Consumers', { group: 'Work', at: WHOLE }),
+  view('consumer', 'consumers/:consumer', 'Consumer', { within: 'consumers', at: WHOLE }),
+  view('events', 'events', 'Live events', { group: 'Work', at: WHOLE }),
+  view('send', 'send', 'Send a message', { group: 'Work', right: 'propose' }),
+  view('locks', 'locks', 'Locks', { group: 'State' }),
+  view('lock', 'locks/:key', 'Lock', { within: 'locks' }),
+  view('documents', 'documents', 'Documents', { group: 'State', right: 'read' }),
+  view('document-new', 'new-document', 'New document', { within: 'documents', right: 'coordinate' }),
+  view('document', 'documents/:key', 'Document', { within: 'documents', right: 'read' }),
+  view('transactions', 'transactions', 'Transactions', { group: 'State', at: WHOLE }),
+  view('nodes', 'nodes', 'Nodes and shards', { group: 'Server', at: SERVER }),
+  view('tokens', 'tokens', 'Tokens', { group: 'Server', right: 'admin', at: SERVER }),
+  view('policy', 'policy', 'Policy', { group: 'Server', right: 'admin', at: SERVER }),
+  view('audit', 'audit', 'Audit log', { group: 'Server', right: 'admin', at: SERVER }),
 ];

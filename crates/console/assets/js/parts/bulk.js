@@ -1,47 +1,27 @@
 // A bulk: one change to all messages of a queue that match a filter. It counts first, then changes, and tells
 // how far it is; the server goes on with it although this page is closed.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere } from '../app.js';
-import { capital, counted, number } from '../format.js';
-import { Action } from './dialog.js';
-import { given, readDuration, readList, readNumber, readText } from './fields.js';
+import { Action, api, capital, counted, html, number, readNumber, useHere } from '../kit.js';
+import { BLANK_CHANGE, CHANGES, TO, WHY, readChange } from './changes.js';
 
-const WHY = { name: 'why', label: 'Why', wide: true, hint: 'Stands in the history of each message.' };
-const CHANGE_FIELDS = [
-  { name: 'priority', label: 'Priority', type: 'number', min: 0, max: 9 },
-  { name: 'delay_ms', label: 'Delay', hint: 'Such as 30s or 1h; 0 makes them ready.' },
-  { name: 'max_attempts', label: 'Maximum attempts', type: 'number', min: 1 },
-  { name: 'tags', label: 'Tags', hint: 'Separated by commas; they replace all tags.' },
-];
+export const RATE = { name: 'per_second', label: 'Messages per second', type: 'number', min: 1, max: 100000, aside: true, hint: 'Empty: as fast as possible.' };
 
-/** What may be changed, what is asked for it, and whether it drops something. */
+/** What may be changed, what is asked for it, whether it drops something, and the right beside that to operate. */
 export const BULK_VERBS = {
   cancel: { fields: [], danger: true, states: 'any but done', says: 'deletes them' },
   hold: { fields: [], states: 'delayed, ready, blocked', says: 'holds them until a person decides' },
   approve: { fields: [], states: 'held', says: 'makes them ready' },
   deny: { fields: [], danger: true, states: 'held', says: 'makes them dead letters' },
-  retry: { fields: [], states: 'delayed, dead', says: 'makes them ready now' },
-  move: { fields: [{ name: 'to', label: 'To queue', required: true }], states: 'all but leased and done', says: 'moves them to another queue' },
-  change: { fields: CHANGE_FIELDS, states: 'delayed, ready, blocked, held', says: 'changes the fields given' },
+  retry: { fields: [], states: 'delayed, dead', says: 'makes them ready now', right: 'send' },
+  move: { fields: [TO], states: 'all but leased and done', says: 'moves them to another queue' },
+  change: { fields: CHANGES, states: 'delayed, ready, blocked, held', says: 'changes the fields given' },
 };
 
 const POLL_MS = 300;
 const pause = () => new Promise((resolve) => setTimeout(resolve, POLL_MS));
 
-const readFields = (values) => given({
-  to: readText(values.to),
-  why: readText(values.why),
-  priority: readNumber('priority', values.priority),
-  delay_ms: readDuration('delay_ms', values.delay_ms),
-  max_attempts: readNumber('max_attempts', values.max_attempts),
-  tags: readList(values.tags),
-});
-
-/** Begins a bulk and waits for its end; `report` hears how far it is. */
-async function follow(p, request, { report, signal } = {}) {
-  const { bulk } = await api.post(`${p}/bulk`, request);
+/** Waits for the end of a bulk; `report` hears how far it is. */
+async function follow(p, { bulk }, { report, signal } = {}) {
   for (;;) {
     const state = await api.get(`${p}/bulk/${bulk}`);
     if (state.state !== 'running') return state;
@@ -51,8 +31,8 @@ async function follow(p, request, { report, signal } = {}) {
   }
 }
 
-const filterText = ({ queue, ...rest }) =>
-  [`queue ${queue}`, ...Object.entries(rest).map(([name, value]) => `${name.replace('_', ' ')} ${typeof value === 'object' ? `${value.name}: ${value.value}` : `"${value}"`}`)].join(', ');
+const begin = (p, request) => api.post(`${p}/bulk`, request);
+const filterText = ({ queue, where }) => `queue ${queue}${where ? `, ${JSON.stringify(where)}` : ''}`;
 
 function resultOf(state) {
   if (state.state === 'failed') throw new api.ApiError(409, state.error);
@@ -62,26 +42,33 @@ function resultOf(state) {
 
 /** A harmless action to count with, where the fields of the real one are not filled in yet. */
 const countable = (verb, values) => {
-  const fields = readFields(values);
+  const fields = readChange(values);
   const ready = verb === 'move' ? fields.to : verb === 'change' ? Object.keys(fields).some((name) => name !== 'why') : true;
   return ready ? { action: verb, ...fields } : { action: 'cancel' };
 };
 
-export function BulkAction({ verb, filter, label = 'Preview…', disabled, onDone }) {
-  const { p } = useHere();
-  const { fields, danger, says, states } = BULK_VERBS[verb];
+/** A button for a bulk. `about` is shown in the place of what the verb does. */
+export function BulkAction({ verb, filter, about, label = 'Preview…', title = `${capital(verb)} all messages that match`, confirm = `${capital(verb)} all`, onDone }) {
+  const { p, to, can } = useHere();
+  const { fields, danger, says, states, right } = BULK_VERBS[verb];
+  if (!can(right, filter)) return null;
   const preview = async (values) => {
-    const state = await follow(p, { ...countable(verb, values), filter, dry_run: true });
-    const matched = state.matched - (state.skipped ?? 0);
-    return { ...state, count: matched, nothing: matched === 0 };
+    const state = await follow(p, await begin(p, { ...countable(verb, values), filter, dry_run: true }));
+    const count = state.matched - state.skipped;
+    return { ...state, count, nothing: count === 0 };
   };
   const body = (found) => html`
-    <p><code>${verb}</code> ${says}. It applies to messages that are ${states}.</p>
+    ${about ?? html`<p><code>${verb}</code> ${says}. It applies to messages that are ${states}.</p>`}
     <p>It would touch <span class="preview-count">${counted(found.count, 'message')}</span>, of ${number(found.total)} looked at.</p>
     <p class="muted">Filter: ${filterText(filter)}</p>`;
-  const run = async (values, _, tools) => resultOf(await follow(p, { action: verb, filter, ...readFields(values) }, tools));
-  return html`<${Action} label=${label} right="operate" danger=${danger} disabled=${disabled} title=${`${capital(verb)} all messages that match`} confirm=${`${capital(verb)} all`}
-    fields=${[...fields, WHY]} initial=${{ why: '', to: '', priority: '', delay_ms: '', max_attempts: '', tags: '' }} preview=${preview} body=${body} run=${run} onDone=${onDone} />`;
+  const run = async (values, _, tools) => {
+    const rate = readNumber('per_second', values.per_second);
+    const begun = await begin(p, { action: verb, filter, ...readChange(values), ...(rate && { per_second: rate }) });
+    if (!rate) return resultOf(await follow(p, begun, tools));
+    return html`The server changes ${rate} a second, also when this page is closed: <a href=${to('bulks')}>Bulks</a> show how far it is.`;
+  };
+  return html`<${Action} label=${label} right="operate" at=${filter} danger=${danger} title=${title} confirm=${confirm}
+    fields=${[...fields, RATE, WHY]} initial=${{ ...BLANK_CHANGE, per_second: '' }} preview=${preview} body=${body} run=${run} onDone=${onDone} />`;
 }
 
 export { filterText };

@@ -1,6 +1,6 @@
 // A chart of samples over time. The figures of the last sample stand in its legend, as text.
 
-import { html, useEffect, useRef } from '../../vendor/preact.js';
+import { html, useEffect, useRef } from '../kit.js';
 import uPlot from '../../vendor/uplot.js';
 
 /** The colour of a variable in the present theme, as the canvas needs it. */

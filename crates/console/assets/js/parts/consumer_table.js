@@ -1,10 +1,6 @@
 // The table of consumers.
 
-import { html } from '../../vendor/preact.js';
-import { useHere } from '../app.js';
-import { number } from '../format.js';
-import { Badge, Time } from './basics.js';
-import { Table } from './table.js';
+import { Badge, Table, Time, html, number, useHere } from '../kit.js';
 
 export function ConsumerTable({ consumers }) {
   const { to } = useHere();

@@ -1,20 +1,21 @@
 // Dialogs, and the button of an action that shows what it will touch before it does it.
 
-import { html, useEffect, useRef, useState } from '../../vendor/preact.js';
+import { html, useEffect, useLayoutEffect, useRef, useState } from '../../vendor/preact.js';
 import { useApp } from '../app.js';
 import { Fields, useForm } from './fields.js';
 import { Loading, Problem } from './basics.js';
 
-/** A modal dialog. Escape and the button close it; the focus goes back to where it was. */
+/** A modal dialog. Escape, the button, and links in it close it; the focus goes back to where it was. */
 export function Dialog({ title, onClose, children, kind = '' }) {
   const ref = useRef(null);
-  useEffect(() => {
+  // Before the next key comes: what is typed right after ⌘K belongs to the palette.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     ref.current.showModal();
     return () => (before?.isConnected ? before : document.getElementById('view'))?.focus();
   }, []);
   return html`<dialog ref=${ref} class=${kind} aria-label=${title} onClose=${onClose}
-    onClick=${(event) => event.target === ref.current && ref.current.close()}>
+    onClick=${(event) => (event.target === ref.current || event.target.closest('a')) && ref.current.close()}>
     <div class="dialog-body">
       ${kind !== 'palette' && html`<h2>${title}</h2>`}
       ${children}
@@ -47,9 +48,10 @@ function useRun(run, onDone) {
   return { ...state, begin, stop: () => control.current.abort() };
 }
 
-function usePreview(load, values) {
+/** Values of fields that are `aside` change nothing of what is touched. */
+function usePreview(load, values, aside) {
   const [state, setState] = useState({ data: undefined, error: null, ready: !load });
-  const key = JSON.stringify(values);
+  const key = JSON.stringify({ ...values, ...Object.fromEntries(aside.map(({ name }) => [name, ''])) });
   useEffect(() => {
     if (!load) return undefined;
     let live = true;
@@ -69,7 +71,7 @@ function usePreview(load, values) {
 
 function ActionDialog({ title, fields = [], initial = {}, preview: load, body, confirm, danger, run, onDone, onClose }) {
   const form = useForm(initial);
-  const preview = usePreview(load, form.values);
+  const preview = usePreview(load, form.values, fields.filter((field) => field.aside));
   const work = useRun(run, onDone);
   const close = (event) => event.currentTarget.closest('dialog').close();
   if (work.phase === 'done') {
@@ -106,11 +108,12 @@ function ActionDialog({ title, fields = [], initial = {}, preview: load, body, c
 /**
  * A button that opens a dialog and then acts. `preview(values)` loads what would be touched, `body(preview,
  * values)` shows it; with `{nothing: true}` in the preview there is nothing to do. `run(values, preview,
- * {report, signal})` acts and answers with what to say. Callers without the `right` do not see it.
+ * {report, signal})` acts and answers with what to say. Callers without the `right`, at the place `at`, do not
+ * see it.
  */
-export function Action({ label, right, kind = '', disabled, ...dialog }) {
+export function Action({ label, right, at, kind = '', disabled, ...dialog }) {
   const { can, show } = useApp();
-  if (!can(right)) return null;
+  if (!can(right, at)) return null;
   const open = () => show({ confirm: label, ...dialog });
   return html`<button type="button" class=${dialog.danger ? 'danger-quiet' : kind} disabled=${disabled} onClick=${open}>${label}</button>`;
 }
@@ -122,10 +125,10 @@ export function Action({ label, right, kind = '', disabled, ...dialog }) {
 export const ActionHost = ({ dialog, onClose }) => dialog && html`<${ActionDialog} ...${dialog} onClose=${onClose} />`;
 
 /** A button that acts at once, for what can be undone by its counterpart. */
-export function Quick({ label, right, run, onDone, kind = '' }) {
+export function Quick({ label, right, at, run, onDone, kind = '' }) {
   const { can } = useApp();
   const [state, setState] = useState({ busy: false, error: null });
-  if (!can(right)) return null;
+  if (!can(right, at)) return null;
   const click = async () => {
     setState({ busy: true, error: null });
     try {

@@ -1,7 +1,6 @@
 // The fields of a document that is written.
 
-import { exactDuration } from '../format.js';
-import { given, readDuration, readNumber, readPairs, readText, writePairs } from './fields.js';
+import { exactDuration, given, readDuration, readNumber, readPairs, readText, writePairs } from '../kit.js';
 
 export const DOCUMENT_FIELDS = [
   { name: 'content', label: 'Content', type: 'textarea', rows: 14, wide: true },

@@ -1,4 +1,4 @@
-// Fields of forms. A field: {name, label, type, hint, options, required, rows, show}.
+// Fields of forms. A field: {name, label, type, hint, options, required, rows, show, aside}.
 
 import { html, useState } from '../../vendor/preact.js';
 import { parseDuration } from '../format.js';
@@ -27,6 +27,7 @@ function Control({ field, value, id, describedBy, invalid, onInput }) {
   if (field.type === 'textarea') {
     return html`<textarea ...${common} rows=${field.rows ?? 4} spellcheck=${false} value=${value} onInput=${take} placeholder=${field.placeholder}></textarea>`;
   }
+  if (field.type === 'file') return html`<input ...${common} type="file" onChange=${(event) => onInput(event.currentTarget.files[0])} />`;
   const type = { number: 'number', password: 'password', search: 'search' }[field.type] ?? 'text';
   return html`<input ...${common} type=${type} value=${value} min=${field.min} max=${field.max} onInput=${take} autocomplete="off" placeholder=${field.placeholder} />`;
 }

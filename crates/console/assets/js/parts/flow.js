@@ -1,7 +1,6 @@
 // The flow of a message as a graph: its parents above it, its children and the steps of its chain below it.
 
-import { html } from '../../vendor/preact.js';
-import { cut } from '../format.js';
+import { cut, html } from '../kit.js';
 
 const WIDTH = 176;
 const HEIGHT = 46;

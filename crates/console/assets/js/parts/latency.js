@@ -1,6 +1,6 @@
 // Latencies of calls, from the histograms of `GET /metrics`.
 
-import { duration } from '../format.js';
+import { duration } from '../kit.js';
 
 const LINE = /^sluice_http_request_seconds_(bucket|count)\{route="([^"]+)"(?:,le="([^"]+)")?\} (\d+)/gm;
 const SHOWN = 8;

@@ -1,11 +1,6 @@
 // The parts of a limit, in words and as fields.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere } from '../app.js';
-import { duration, exactDuration, number } from '../format.js';
-import { Action } from './dialog.js';
-import { given, readDuration, readNumber } from './fields.js';
+import { Action, api, duration, exactDuration, given, html, number, readDuration, readNumber, useHere } from '../kit.js';
 
 export const rateText = (rate) => rate && `${number(rate.count)} per ${duration(rate.period_ms)}${rate.burst ? `, burst ${number(rate.burst)}` : ''}`;
 

@@ -1,7 +1,6 @@
 // The fields of a message that is sent, by a person or by a schedule.
 
-import { exactDuration } from '../format.js';
-import { given, readDuration, readJson, readList, readNumber, readPairs, readText, writePairs } from './fields.js';
+import { exactDuration, given, readDuration, readJson, readList, readNumber, readPairs, readText, writePairs } from '../kit.js';
 
 export const MESSAGE_FIELDS = [
   { name: 'payload', label: 'Payload', type: 'textarea', wide: true, rows: 8 },

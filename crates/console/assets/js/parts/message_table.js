@@ -1,10 +1,6 @@
 // The table of messages.
 
-import { html } from '../../vendor/preact.js';
-import { useHere } from '../app.js';
-import { bytes, cut, lastError } from '../format.js';
-import { Badge, Time } from './basics.js';
-import { Table } from './table.js';
+import { Badge, Table, Time, bytes, cut, html, lastError, useHere } from '../kit.js';
 
 const ERROR_SHOWN = 160;
 

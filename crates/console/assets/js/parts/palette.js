@@ -1,30 +1,26 @@
 // The palette: anywhere by a few letters.
 
-import { html, useEffect, useRef, useState } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere } from '../app.js';
-import { go } from '../router.js';
+import { Dialog, api, go, html, useEffect, useHere, useRef, useState } from '../kit.js';
 import { ROUTES } from '../routes.js';
-import { Dialog } from './dialog.js';
 
 const QUEUES_SHOWN = 8;
 const looksLikeMessage = (text) => /^[0-9a-v]{20}$/.test(text);
 
 const viewsFor = (text, { can, to }) =>
-  ROUTES.filter((route) => route.group !== undefined && can(route.right))
+  ROUTES.filter((route) => route.group !== undefined && can(route.right, route.at ?? {}))
     .filter((route) => route.title.toLowerCase().includes(text.toLowerCase()))
     .map((route) => ({ kind: 'View', text: route.title, address: to(route.id) }));
 
 function directFor(text, { can, to }) {
   if (!text) return [];
   const message = looksLikeMessage(text) && { kind: 'Message', text, address: to('message', { id: text }) };
-  const lock = can('observe') && { kind: 'Lock', text, address: to('lock', { key: text }) };
-  const document = can('read') && { kind: 'Document', text, address: to('document', { key: text }) };
+  const lock = can('observe', { key: text }) && { kind: 'Lock', text, address: to('lock', { key: text }) };
+  const document = can('read', { key: text }) && { kind: 'Document', text, address: to('document', { key: text }) };
   return [message, !message && lock, !message && document].filter(Boolean);
 }
 
 async function queuesFor(text, { p, to, can }, signal) {
-  if (!can('observe')) return [];
+  if (!can('observe', {})) return [];
   const { queues } = await api.get(`${p}/queues${api.query({ prefix: text, limit: QUEUES_SHOWN })}`, { signal });
   return queues.map(({ name }) => ({ kind: 'Queue', text: name, address: to('queue', { queue: name }) }));
 }

@@ -1,7 +1,6 @@
 // A payload as text, as a tree of JSON, or in hex.
 
-import { html, useMemo, useState } from '../../vendor/preact.js';
-import { bytes as size } from '../format.js';
+import { bytes as size, html, useMemo, useState } from '../kit.js';
 
 const fromBase64 = (text) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
 

@@ -1,10 +1,6 @@
 // What drops messages of a queue: each shows first what it will touch.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere } from '../app.js';
-import { counted, number } from '../format.js';
-import { Action } from './dialog.js';
+import { Action, api, counted, html, number, useHere } from '../kit.js';
 
 const PURGED = ['ready', 'delayed', 'blocked', 'held'];
 const KEPT = ['leased', 'dead', 'done'];

@@ -1,21 +1,21 @@
 // The heading and the tabs of one queue's views.
 
-import { html } from '../../vendor/preact.js';
-import { useHere } from '../app.js';
-import { Heading, Tabs } from './basics.js';
+import { Heading, Tabs, html, useHere } from '../kit.js';
+import { WHOLE } from '../rights.js';
 
 const TABS = [
   ['queue', 'State'],
   ['messages', 'Messages'],
   ['dead', 'Dead letters'],
+  ['pushes', 'Pushes'],
   ['settings', 'Settings'],
 ];
 
 export function QueueFrame({ here: shown, actions, note, children }) {
-  const { to, parameters } = useHere();
+  const { to, parameters, can } = useHere();
   const { queue } = parameters;
   const tabs = TABS.map(([id, text]) => [text, to(id, { queue }), id === shown]);
   return html`<${Heading} title=${queue} mono trail=${[['Queues', to('queues')]]} note=${note}>${actions}</${Heading}>
-    <${Tabs} label="Views of the queue" tabs=${[...tabs, ['Live events', to('events', {}, { queue })]]} />
+    <${Tabs} label="Views of the queue" tabs=${[...tabs, can('observe', WHOLE) && ['Live events', to('events', {}, { queue })]]} />
     ${children}`;
 }

@@ -1,10 +1,6 @@
 // The table of queues, with the figures that matter while it is watched.
 
-import { html, useRef } from '../../vendor/preact.js';
-import { useHere } from '../app.js';
-import { bytes, duration, number, rate } from '../format.js';
-import { QueueFlags } from './basics.js';
-import { Table } from './table.js';
+import { QueueFlags, Table, bytes, duration, html, number, rate, useHere, useRef } from '../kit.js';
 
 const quiet = (value) => (value ? number(value) : html`<span class="zero">0</span>`);
 

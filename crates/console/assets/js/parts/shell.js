@@ -1,8 +1,6 @@
 // The frame around all views: menu, namespace, palette, theme, identity.
 
-import { html, useEffect, useRef, useState } from '../../vendor/preact.js';
-import { useHere } from '../app.js';
-import { go } from '../router.js';
+import { go, html, useEffect, useHere, useRef, useState } from '../kit.js';
 import { GROUPS, ROUTES } from '../routes.js';
 import { Palette } from './palette.js';
 
@@ -29,7 +27,7 @@ function Menu({ open }) {
   const here = route?.within ?? route?.id;
   return html`<nav class=${`menu ${open ? 'open' : ''}`} id="menu" aria-label="Views">
     ${GROUPS.map((group) => {
-      const entries = ROUTES.filter((one) => one.group === group && can(one.right));
+      const entries = ROUTES.filter((one) => one.group === group && can(one.right, one.at ?? {}));
       return entries.length > 0 && html`<div class="menu-group">
         ${group && html`<p class="menu-title" id=${`group-${group}`}>${group}</p>`}
         <ul aria-labelledby=${group ? `group-${group}` : undefined}>

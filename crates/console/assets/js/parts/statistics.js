@@ -1,9 +1,6 @@
 // The charts of statistics: what flows, what fails, what waits.
 
-import { html } from '../../vendor/preact.js';
-import { ratesOf } from '../app.js';
-import { duration, number, rate } from '../format.js';
-import { Card } from './basics.js';
+import { Card, duration, html, number, rate, ratesOf } from '../kit.js';
 import { Chart } from './chart.js';
 
 const FLOW = ['sent', 'delivered', 'acked'];

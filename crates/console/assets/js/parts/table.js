@@ -56,10 +56,12 @@ export function Pages({ next, name = 'after' }) {
 
 /** How far a look through pages has come, with a button that goes on. */
 export function ScanState({ scan, what }) {
-  const count = scan.scanned.toLocaleString('en-US');
+  const number = (value) => value.toLocaleString('en-US');
+  const count = number(scan.scanned) + (scan.total && !scan.index ? ` of ${number(scan.total)}` : '');
+  const by = scan.index ? `, by the index of ${scan.index}` : '';
   if (scan.running) return html`<p class="muted" role="status">Looking: ${count} ${what} so far…</p>`;
   return html`<p class="muted" role="status">
-    Looked at ${count} ${what}.${' '}
+    Looked at ${count} ${what}${by}.${' '}
     ${scan.next && html`<button type="button" class="link" onClick=${scan.more}>Look further</button>`}
   </p>`;
 }

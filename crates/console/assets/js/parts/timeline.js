@@ -1,8 +1,6 @@
 // The history of a message as a timeline: its sending, its attempts, what people did, and where it is now.
 
-import { html } from '../../vendor/preact.js';
-import { duration } from '../format.js';
-import { Badge, Instant } from './basics.js';
+import { Badge, Instant, duration, html } from '../kit.js';
 
 const TONES = { nacked: 'bad', rejected: 'bad', expired: 'bad', released: 'calm' };
 const NOW = {

@@ -1,10 +1,6 @@
 // Who has changed what, the oldest entry first.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad } from '../app.js';
-import { Badge, Empty, Heading, Instant, Loaded } from '../parts/basics.js';
-import { Pages, Table } from '../parts/table.js';
+import { Badge, Empty, Heading, Instant, Loaded, Pages, Table, api, html, useGet, useHere } from '../kit.js';
 
 const toneOf = (outcome) => (/^2|committed|ok/.test(String(outcome)) ? 'good' : 'warn');
 
@@ -20,7 +16,7 @@ const COLUMNS = [
 export default function Audit() {
   const { search } = useHere();
   const { cursor } = search;
-  const state = useLoad((signal) => api.get(`/v1/admin/audit${api.query({ cursor, limit: 100 })}`, { signal }), [cursor]);
+  const state = useGet(`/v1/admin/audit${api.query({ cursor, limit: 100 })}`);
   return html`<${Heading} title="Audit log" note="Every change of namespaces, tokens, policy, queues, limits, schedules and waiting messages, and refusals. The oldest entry stands first." />
     <${Loaded} state=${state}>${({ entries, next }) => html`
       ${entries.length

@@ -1,13 +1,6 @@
 // One consumer with the messages that it holds.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad } from '../app.js';
-import { counted, duration, number } from '../format.js';
-import { Badge, Card, Empty, Facts, Heading, Loaded, Time } from '../parts/basics.js';
-import { Action } from '../parts/dialog.js';
-import { readDuration } from '../parts/fields.js';
-import { Table } from '../parts/table.js';
+import { Action, Badge, Card, Empty, Facts, Heading, Loaded, Table, Time, api, counted, duration, html, number, readDuration, useGet, useHere } from '../kit.js';
 
 const GRACE = { name: 'grace_ms', label: 'Grace period', hint: 'It keeps what it holds for this time, in which it may settle: 0s to 1h.' };
 
@@ -24,7 +17,7 @@ function Detach({ consumer, url, onDone }) {
 export default function Consumer() {
   const { p, to, parameters } = useHere();
   const url = p + api.path('consumers', parameters.consumer);
-  const state = useLoad((signal) => api.get(url, { signal }), [url], { every: 2000 });
+  const state = useGet(url, { every: 2000 });
   const one = state.data;
   const columns = [
     { name: 'Message', cell: (held) => html`<a class="mono" href=${to('message', { id: held.id })}>${held.id}</a>` },

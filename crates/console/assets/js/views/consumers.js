@@ -1,16 +1,12 @@
 // Who takes messages, and how many each holds.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad } from '../app.js';
-import { Empty, Heading, Loaded } from '../parts/basics.js';
+import { Empty, Heading, Loaded, Pages, api, html, useGet, useHere } from '../kit.js';
 import { ConsumerTable } from '../parts/consumer_table.js';
-import { Pages } from '../parts/table.js';
 
 export default function Consumers() {
   const { p, search } = useHere();
   const { after } = search;
-  const state = useLoad((signal) => api.get(`${p}/consumers${api.query({ after, limit: 50 })}`, { signal }), [p, after], { every: 2000 });
+  const state = useGet(`${p}/consumers${api.query({ after, limit: 50 })}`, { every: 2000 });
   return html`<${Heading} title="Consumers" note="Attached consumers, and those that pull under a name as long as they hold messages." />
     <${Loaded} state=${state}>${({ consumers, next }) =>
       consumers.length

@@ -1,16 +1,10 @@
 // The dead letters of a queue, grouped by the text of their last error; a group can be redriven at a rate.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad, useScan } from '../app.js';
-import { cut, lastError, number } from '../format.js';
-import { Card, Empty, Loaded } from '../parts/basics.js';
-import { Quick } from '../parts/dialog.js';
+import { Card, Empty, Loaded, Pages, Quick, Table, api, cut, html, number, setSearch, useGet, useHere, useLoad } from '../kit.js';
+import { Matching } from '../parts/matching.js';
 import { MessageTable } from '../parts/message_table.js';
 import { QueueFrame } from '../parts/queue_frame.js';
-import { DeleteGroup, RedriveAll, RedriveGroup } from '../parts/redrive.js';
-import { Pages, ScanState, Table } from '../parts/table.js';
-import { setSearch } from '../router.js';
+import { GroupActions, RedriveAll, groupOf } from '../parts/redrive.js';
 
 const WITHOUT_TEXT = '(without an error text)';
 const TEXT_SHOWN = 300;
@@ -23,34 +17,23 @@ const groupsOf = (errors) => [
 
 const nameOf = (error) => error ?? WITHOUT_TEXT;
 
-function Groups({ errors, url, onDone }) {
+function Groups({ errors, queue, onDone }) {
   const columns = [
     { name: 'Error of the last attempt', wide: true, cell: (group) => html`<button type="button" class="link left" onClick=${() => setSearch({ error: nameOf(group.error) })}>${cut(nameOf(group.error), TEXT_SHOWN)}</button>` },
     { name: 'Dead letters', number: true, cell: (group) => number(group.messages) },
-    { name: 'Actions', cell: (group) => html`<div class="actions">
-        <${RedriveGroup} url=${url} error=${group.error} name=${nameOf(group.error)} onDone=${onDone} />
-        <${DeleteGroup} url=${url} error=${group.error} name=${nameOf(group.error)} onDone=${onDone} /></div>` },
+    { name: 'Actions', cell: (group) => html`<${GroupActions} queue=${queue} error=${group.error} name=${nameOf(group.error)} onDone=${onDone} />` },
   ];
   return html`<${Table} label="Dead letters by error" columns=${columns} rows=${groupsOf(errors)} keyOf=${(group) => nameOf(group.error)} />
     ${errors.with_other_texts > 0 && html`<p class="muted">${number(errors.with_other_texts)} more with other texts.</p>`}
     ${errors.next && html`<p class="muted">Of the first ${number(errors.scanned)} dead letters.</p>`}`;
 }
 
-function InGroup({ url, error }) {
-  const wanted = (message) => nameOf(lastError(message) || null) === error;
-  const page = async (cursor, signal) => {
-    const got = await api.get(`${url}${api.query({ cursor, limit: 200 })}`, { signal });
-    return { rows: got.messages, next: got.next };
-  };
-  const scan = useScan(page, wanted, [url, error]);
-  return html`<${Card} title=${`Dead letters with: ${cut(error, 120)}`} actions=${html`<button type="button" onClick=${() => setSearch({ error: undefined })}>Show all</button>`}>
-    <${ScanState} scan=${scan} what="dead letters" />
-    ${scan.rows.length > 0 && html`<${MessageTable} messages=${scan.rows} label="Dead letters of the group" />`}
-  </${Card}>`;
-}
+const InGroup = ({ queue, error }) => html`<${Card} title=${`Dead letters with: ${cut(error, 120)}`} actions=${html`<button type="button" onClick=${() => setSearch({ error: undefined })}>Show all</button>`}>
+  <${Matching} queue=${queue} where=${() => groupOf(error === WITHOUT_TEXT ? null : error)} about=${error} label="Dead letters of the group" />
+</${Card}>`;
 
 function AllDead({ url, cursor }) {
-  const state = useLoad((signal) => api.get(url + api.query({ cursor, limit: 50 }), { signal }), [url, cursor], { every: 10_000 });
+  const state = useGet(url + api.query({ cursor, limit: 50 }), { every: 10_000 });
   return html`<${Card} title="All dead letters"><${Loaded} state=${state}>${({ messages, next }) => html`
     ${messages.length ? html`<${MessageTable} messages=${messages} label="Dead letters" />` : html`<p class="muted">None on this page.</p>`}
     <${Pages} next=${next} name="cursor" />`}</${Loaded}></${Card}>`;
@@ -77,8 +60,8 @@ export default function Dead() {
     <${Loaded} state=${state}>${({ queue, errors }) =>
       some
         ? html`<${Redriving} queue=${queue} url=${url} reload=${state.reload} />
-          <${Card} title="By error"><${Groups} errors=${errors} url=${url} onDone=${state.reload} /></${Card}>
-          ${search.error ? html`<${InGroup} url=${url} error=${search.error} />` : html`<${AllDead} url=${url} cursor=${search.cursor} />`}`
+          <${Card} title="By error"><${Groups} errors=${errors} queue=${name} onDone=${state.reload} /></${Card}>
+          ${search.error ? html`<${InGroup} queue=${name} error=${search.error} />` : html`<${AllDead} url=${url} cursor=${search.cursor} />`}`
         : html`<${Empty} title="No dead letters in this queue">A message becomes one after its last attempt, or when a consumer rejects it.</${Empty}>`}
     </${Loaded}>
   </${QueueFrame}>`;

@@ -1,11 +1,6 @@
 // The queues that have dead letters, most first.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useScan } from '../app.js';
-import { number } from '../format.js';
-import { Empty, Heading, Problem } from '../parts/basics.js';
-import { ScanState, Table } from '../parts/table.js';
+import { Empty, Heading, Problem, ScanState, Table, api, html, number, useHere, useScan } from '../kit.js';
 
 export default function DeadLetters() {
   const { p, to } = useHere();

@@ -1,16 +1,9 @@
 // One document: its content, its versions, and an edit that is refused if somebody else was faster.
 
-import { html, useState } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad } from '../app.js';
-import { bytes, counted, number } from '../format.js';
-import { Card, Facts, Heading, Loaded, Problem, Time } from '../parts/basics.js';
-import { Action } from '../parts/dialog.js';
-import { Fields, useForm } from '../parts/fields.js';
+import { Action, Card, Facts, Fields, Heading, Loaded, Problem, Table, Time, api, bytes, counted, go, html, number, setSearch, useForm, useHere, useLoad, useState } from '../kit.js';
+import { Attachments } from '../parts/attachments.js';
 import { DOCUMENT_FIELDS, readDocument, writeDocument } from '../parts/document_form.js';
 import { Payload } from '../parts/payload.js';
-import { Table } from '../parts/table.js';
-import { go, setSearch } from '../router.js';
 
 async function load(url, version, signal) {
   const [document, history, attachments] = await Promise.all([
@@ -69,16 +62,6 @@ function Versions({ versions, shown }) {
   return html`<${Card} title="Versions that are kept"><${Table} label="Versions" columns=${columns} rows=${versions} keyOf=${(one) => one.version} /></${Card}>`;
 }
 
-const ATTACHMENT_COLUMNS = [
-  { name: 'Name', cell: (one) => html`<span class="mono">${one.name}</span>` },
-  { name: 'Size', number: true, cell: (one) => bytes(one.bytes) },
-  { name: 'Content type', hide: true, cell: (one) => one.content_type },
-  { name: 'Changed', cell: (one) => html`<${Time} at=${one.changed_at_ms} />` },
-];
-
-const Attachments = ({ attachments }) =>
-  attachments.length > 0 && html`<${Card} title="Attachments"><${Table} label="Attachments" columns=${ATTACHMENT_COLUMNS} rows=${attachments} keyOf=${(one) => one.name} /></${Card}>`;
-
 function Delete({ data, url }) {
   const { to } = useHere();
   const { document, versions, attachments } = data;
@@ -115,6 +98,6 @@ export default function Document() {
         ...Object.entries(data.document.attributes ?? {}).map(([name, value]) => [`attribute ${name}`, value]),
       ]} /></${Card}>
       <${Versions} versions=${data.versions} shown=${data.document.version} />
-      <${Attachments} attachments=${data.attachments} />`}
+      <${Attachments} url=${url} attachments=${data.attachments} onDone=${state.reload} />`}
     </${Loaded}>`;
 }

@@ -1,12 +1,7 @@
 // Writes a document that is not there yet.
 
-import { html, useState } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere } from '../app.js';
-import { Card, Heading, Problem } from '../parts/basics.js';
-import { Fields, useForm } from '../parts/fields.js';
+import { Card, Fields, Heading, Problem, api, go, html, useForm, useHere, useState } from '../kit.js';
 import { DOCUMENT_FIELDS, readDocument } from '../parts/document_form.js';
-import { go } from '../router.js';
 
 const KEY = { name: 'key', label: 'Key', required: true, wide: true, hint: 'Any text, such as config/web.' };
 const BLANK = { key: '', content: '', content_type: 'application/json', attributes: '', ttl_ms: '', history: '5' };

@@ -1,13 +1,8 @@
 // Documents by key, or those that a filter finds.
 
-import { html, useState } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad } from '../app.js';
-import { bytes, number } from '../format.js';
-import { Card, Empty, Heading, Loaded, Time } from '../parts/basics.js';
-import { Field, readJson } from '../parts/fields.js';
-import { Pages, Table } from '../parts/table.js';
-import { setSearch } from '../router.js';
+import { Card, Empty, Field, Heading, Loaded, Pages, Table, Time, api, bytes, html, number, readJson, setSearch, useHere, useLoad, useState } from '../kit.js';
+import { DocumentIndexes } from '../parts/document_indexes.js';
+import { WHOLE } from '../rights.js';
 
 const PREFIX = { name: 'prefix', label: 'Key begins with', type: 'search' };
 const WHERE = { name: 'where', label: 'Filter', type: 'textarea', rows: 2, wide: true, placeholder: '{"/state":"paid","/total":{"ge":100}}', hint: 'Members are JSON pointers with a value, or with operators: eq, in, lt, le, gt, ge, prefix, contains, exists, not.' };
@@ -62,5 +57,6 @@ export default function Documents() {
         ? html`<${Table} label="Documents" columns=${columns} rows=${documents} keyOf=${(one) => one.key} />`
         : html`<${Empty} title=${next ? 'None on this page' : 'No document'} command="sluice doc put config/web config.json" />`}
       <${Pages} next=${next} />`}
-    </${Loaded}>`;
+    </${Loaded}>
+    ${can('observe', WHOLE) && html`<${DocumentIndexes} />`}`;
 }

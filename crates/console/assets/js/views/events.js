@@ -1,13 +1,6 @@
 // What happens to messages, as it happens: at most 100 rows a second are shown, the rest is counted.
 
-import { html, useEffect, useRef, useState } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere } from '../app.js';
-import { absolute, counted, number } from '../format.js';
-import { Badge, Empty, Heading, Problem } from '../parts/basics.js';
-import { Field } from '../parts/fields.js';
-import { Table } from '../parts/table.js';
-import { setSearch } from '../router.js';
+import { Badge, Empty, Field, Heading, Problem, Table, absolute, api, counted, html, number, setSearch, useEffect, useHere, useRef, useState } from '../kit.js';
 
 const ROWS_PER_SECOND = 100;
 const ROWS_KEPT = 500;

@@ -1,15 +1,7 @@
 // One limit: who waits for what, and why.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad } from '../app.js';
-import { counted, number } from '../format.js';
-import { Card, Facts, Heading, Loaded, Time } from '../parts/basics.js';
-import { Action } from '../parts/dialog.js';
-import { Field } from '../parts/fields.js';
+import { Action, Card, Facts, Field, Heading, Loaded, Pages, Table, Time, api, counted, go, html, number, setSearch, useGet, useHere } from '../kit.js';
 import { SetLimit, rateText } from '../parts/limit_form.js';
-import { Pages, Table } from '../parts/table.js';
-import { go, setSearch } from '../router.js';
 
 const ONLY_WAITING = { name: 'waiting', label: 'Only keys with messages that wait', type: 'checkbox' };
 
@@ -71,7 +63,7 @@ export default function Limit() {
   const name = parameters.limit;
   const url = p + api.path('limits', name);
   const waiting = search.waiting === 'true';
-  const state = useLoad((signal) => api.get(url + api.query({ waiting, cursor: search.cursor, limit: 100 }), { signal }), [url, waiting, search.cursor], { every: 2000 });
+  const state = useGet(url + api.query({ waiting, cursor: search.cursor, limit: 100 }), { every: 2000 });
   const remove = async () => {
     await api.remove(url);
     go(to('limits'));

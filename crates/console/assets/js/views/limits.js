@@ -1,17 +1,12 @@
 // Limits, and how many messages each holds back.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad } from '../app.js';
-import { number } from '../format.js';
-import { Empty, Heading, Loaded, Time } from '../parts/basics.js';
+import { Empty, Heading, Loaded, Pages, Table, Time, api, html, number, useGet, useHere } from '../kit.js';
 import { SetLimit, rateText } from '../parts/limit_form.js';
-import { Pages, Table } from '../parts/table.js';
 
 export default function Limits() {
   const { p, to, search } = useHere();
   const { after } = search;
-  const state = useLoad((signal) => api.get(`${p}/limits${api.query({ after, limit: 50 })}`, { signal }), [p, after], { every: 2000 });
+  const state = useGet(`${p}/limits${api.query({ after, limit: 50 })}`, { every: 2000 });
   const columns = [
     { name: 'Limit', cell: (one) => html`<a href=${to('limit', { limit: one.name })}>${one.name}</a>` },
     { name: 'In flight', number: true, cell: (one) => `${number(one.in_flight)}${one.settings.in_flight ? ` of ${number(one.settings.in_flight)}` : ''}` },

@@ -1,12 +1,6 @@
 // One lock: who holds it, who waits for it, and breaking it.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad } from '../app.js';
-import { counted, number } from '../format.js';
-import { Card, Empty, Heading, Loaded, Time } from '../parts/basics.js';
-import { Action } from '../parts/dialog.js';
-import { Table } from '../parts/table.js';
+import { Action, Card, Empty, Heading, Loaded, Table, Time, api, counted, html, number, useGet, useHere } from '../kit.js';
 
 const ownerOf = (claim) => claim.owner ?? html`<span class="muted">no name</span>`;
 
@@ -43,7 +37,7 @@ const WAITERS = [
 export default function Lock() {
   const { p, to, parameters } = useHere();
   const url = p + api.path('locks', parameters.key);
-  const state = useLoad((signal) => api.get(url, { signal }), [url], { every: 1000 });
+  const state = useGet(url, { every: 1000 });
   return html`<${Heading} title=${parameters.key} mono trail=${[['Locks', to('locks')]]}>
       ${state.data?.holder_count > 0 && html`<${Break} name=${parameters.key} url=${url} onDone=${state.reload} />`}
     </${Heading}>

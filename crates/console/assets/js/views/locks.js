@@ -1,20 +1,13 @@
 // Locks that are held or waited for.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad } from '../app.js';
-import { number } from '../format.js';
-import { Empty, Heading, Loaded, Time } from '../parts/basics.js';
-import { Field } from '../parts/fields.js';
-import { Pages, Table } from '../parts/table.js';
-import { setSearch } from '../router.js';
+import { Empty, Field, Heading, Loaded, Pages, Table, Time, api, html, number, setSearch, useGet, useHere } from '../kit.js';
 
 const PREFIX = { name: 'prefix', label: 'Key begins with', type: 'search' };
 
 export default function Locks() {
   const { p, to, search } = useHere();
   const { prefix = '', after } = search;
-  const state = useLoad((signal) => api.get(`${p}/locks${api.query({ prefix, after, limit: 50 })}`, { signal }), [p, prefix, after], { every: 2000 });
+  const state = useGet(`${p}/locks${api.query({ prefix, after, limit: 50 })}`, { every: 2000 });
   const first = (lock) => lock.holders[0];
   const columns = [
     { name: 'Key', cell: (lock) => html`<a class="mono" href=${to('lock', { key: lock.key })}>${lock.key}</a>` },

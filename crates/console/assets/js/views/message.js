@@ -1,14 +1,9 @@
 // One message: payload, headers, history, flow, and what a person may do with it.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad } from '../app.js';
-import { bytes, duration, number } from '../format.js';
-import { Badge, Card, Facts, Heading, Loaded, Time } from '../parts/basics.js';
+import { Badge, Card, Facts, Heading, Loaded, Table, Time, api, bytes, duration, html, number, useHere, useLoad } from '../kit.js';
 import { FlowGraph, hasFlow } from '../parts/flow.js';
 import { MessageActions } from '../parts/message_actions.js';
 import { Payload } from '../parts/payload.js';
-import { Table } from '../parts/table.js';
 import { Timeline } from '../parts/timeline.js';
 
 async function load(p, id, signal) {

@@ -1,12 +1,6 @@
 // Nodes and shards: who leads, who is behind, what is wrong, and what is on the disks.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useLoad } from '../app.js';
-import { bytes, duration, number } from '../format.js';
-import { Badge, Card, Empty, Facts, Heading, Loaded, Time } from '../parts/basics.js';
-import { Action } from '../parts/dialog.js';
-import { Table } from '../parts/table.js';
+import { Action, Badge, Card, Empty, Facts, Heading, Loaded, Table, Time, api, bytes, duration, html, number, useLoad } from '../kit.js';
 
 const NODE_COLUMNS = (leads) => [
   { name: 'Node', cell: (node) => node.number },
@@ -23,7 +17,7 @@ function TakeOver({ node }) {
     await api.post('/v1/cluster/transfer', { node: node.number });
     return `Node ${node.number} leads all shards.`;
   };
-  return node.reached && html`<${Action} label="Let it lead" right="administrate" title=${`Let node ${node.number} lead all shards`} confirm="Hand over"
+  return node.reached && html`<${Action} label="Let it lead" right="admin" title=${`Let node ${node.number} lead all shards`} confirm="Hand over"
     body=${() => html`<p>Callers notice a short pause. Leaderships are spread evenly again after 30 s.</p>`} run=${run} />`;
 }
 

@@ -1,19 +1,15 @@
 // The state of the namespace and its server on one page: what flows, what waits, what needs a person.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad, useStatistics } from '../app.js';
-import { bytes, counted, duration, number } from '../format.js';
-import { Card, Empty, Facts, Figure, Heading, Loaded, Problem } from '../parts/basics.js';
+import { Card, Empty, Facts, Figure, Heading, Loaded, Problem, Table, api, bytes, counted, duration, html, number, useHere, useLoad, useStatistics } from '../kit.js';
 import { StatisticsCharts } from '../parts/statistics.js';
+import { SERVER } from '../rights.js';
 import { latencies } from '../parts/latency.js';
-import { Table } from '../parts/table.js';
 
 const EVERY_MS = 5000;
 
 async function load({ p, can }, signal) {
   const options = { signal };
-  const server = can('observe-server');
+  const server = can('observe', SERVER);
   const [status, cluster, schedules, doubt] = await Promise.all([
     server ? api.getOr(null, '/v1/status', options) : null,
     server ? api.getOr(null, '/v1/cluster/status', options) : null,
@@ -121,6 +117,6 @@ export default function Overview() {
     <${StatisticsCharts} samples=${samples} />
     <div class="grid">
       <${Server} ...${data} to=${to} />
-      ${here.can('observe-server') && html`<${Latency} />`}
+      ${here.can('observe', SERVER) && html`<${Latency} />`}
     </div>`;
 }

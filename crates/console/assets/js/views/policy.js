@@ -1,11 +1,6 @@
 // The stored policy: who may do what.
 
-import { html, useState } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useLoad } from '../app.js';
-import { Card, Heading, Loaded, Problem, Time } from '../parts/basics.js';
-import { Action } from '../parts/dialog.js';
-import { Field } from '../parts/fields.js';
+import { Action, Card, Field, Heading, Loaded, Problem, Time, api, html, useLoad, useState } from '../kit.js';
 
 const NONE = { policy: '', version: '' };
 const TEXT = {
@@ -40,7 +35,7 @@ function Remove({ stored, reload }) {
     await api.remove(`/v1/policy${api.query({ version: stored.version })}`);
     return 'The stored policy is removed.';
   };
-  return html`<${Action} label="Remove" right="administrate" danger title="Remove the stored policy" body=${() => html`<p>Each server uses its policy file again.</p>`} run=${run} onDone=${reload} />`;
+  return html`<${Action} label="Remove" right="admin" danger title="Remove the stored policy" body=${() => html`<p>Each server uses its policy file again.</p>`} run=${run} onDone=${reload} />`;
 }
 
 const load = (signal) => api.getOr(NONE, '/v1/policy', { signal });

@@ -1,16 +1,10 @@
 // One queue: its states, throughput, age, consumers, and what an operator may do with it.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad, useStatistics } from '../app.js';
-import { bytes, counted, duration, number } from '../format.js';
-import { Card, Empty, Facts, Figure, Loaded, QueueFlags, Time } from '../parts/basics.js';
+import { Card, Empty, Facts, Figure, Loaded, QueueFlags, Quick, Time, api, bytes, counted, duration, go, html, number, useHere, useLoad, useStatistics } from '../kit.js';
 import { ConsumerTable } from '../parts/consumer_table.js';
-import { Quick } from '../parts/dialog.js';
 import { DeleteQueue, PurgeQueue } from '../parts/queue_actions.js';
 import { QueueFrame } from '../parts/queue_frame.js';
 import { StatisticsCharts } from '../parts/statistics.js';
-import { go } from '../router.js';
 
 const EVERY_MS = 2000;
 const STATES = ['ready', 'leased', 'delayed', 'blocked', 'held', 'dead', 'done'];
@@ -57,6 +51,7 @@ function Rules({ queue, to }) {
       ['maximum length', settings.max_messages ? counted(settings.max_messages, 'message') : undefined],
       ['maximum age', settings.max_age_ms ? duration(settings.max_age_ms) : undefined],
       ['placement', settings.placement],
+      ['search index', settings.search_index?.replaceAll('_', ' ')],
     ]} />
   </${Card}>`;
 }
@@ -84,13 +79,14 @@ export default function QueueView() {
   const { samples } = useStatistics(p, name);
   const queue = state.data?.queue;
   const actions = queue && html`<${QueueFlags} settings=${queue.settings} />
-    ${can('send') && html`<a class="button" href=${to('send', {}, { queue: name })}>Send a message</a>`}
+    ${can('propose') && html`<a class="button" href=${to('send', {}, { queue: name })}>Send a message</a>`}
     <${Switches} queue=${queue} p=${p} reload=${state.reload} />
     <${PurgeQueue} name=${name} onDone=${state.reload} />
     <${DeleteQueue} name=${name} onDone=${() => go(to('queues'))} />`;
   return html`<${QueueFrame} here="queue" actions=${actions} note=${queue?.settings.description}>
     <${Loaded} state=${state}>${(data) => html`
       ${data.queue.settings.paused && html`<p class="hint-box warn">This queue is paused: it accepts messages and delivers none.</p>`}
+      ${data.queue.settings.push_paused && html`<p class="hint-box warn">Its pushes are paused: <a href=${to('pushes', { queue: name })}>see why</a>.</p>`}
       ${data.queue.settings.closed && html`<p class="hint-box warn">This queue is closed: it refuses sends.</p>`}
       <${States} queue=${data.queue} to=${to} />
       <${StatisticsCharts} samples=${samples} />

@@ -1,14 +1,7 @@
 // All queues by name, or those with messages in a state.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad, useScan } from '../app.js';
-import { Empty, Heading, Loaded, Problem } from '../parts/basics.js';
-import { Action } from '../parts/dialog.js';
-import { Field } from '../parts/fields.js';
+import { Action, Empty, Field, Heading, Loaded, Pages, Problem, ScanState, api, go, html, setSearch, useGet, useHere, useScan } from '../kit.js';
 import { QueueTable } from '../parts/queue_table.js';
-import { Pages, ScanState } from '../parts/table.js';
-import { go, setSearch } from '../router.js';
 
 const PAGE = 50;
 const SCAN_PAGE = 1000;
@@ -32,7 +25,7 @@ const wantedBy = (show) => (queue) =>
 
 function ByName({ prefix, after }) {
   const { p } = useHere();
-  const state = useLoad((signal) => api.get(`${p}/queues${api.query({ prefix, after, limit: PAGE })}`, { signal }), [p, prefix, after], { every: EVERY_MS });
+  const state = useGet(`${p}/queues${api.query({ prefix, after, limit: PAGE })}`, { every: EVERY_MS });
   return html`<${Loaded} state=${state}>${({ queues, next }) =>
     queues.length
       ? html`<${QueueTable} queues=${queues} /><${Pages} next=${next} />`

@@ -1,13 +1,7 @@
 // One schedule: its next times, what it sends, and its last outcome.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad } from '../app.js';
-import { number } from '../format.js';
-import { Badge, Card, Facts, Heading, Instant, Loaded, Time } from '../parts/basics.js';
-import { Action, Quick } from '../parts/dialog.js';
+import { Action, Badge, Card, Facts, Heading, Instant, Loaded, Quick, Time, api, go, html, number, useHere, useLoad } from '../kit.js';
 import { Payload } from '../parts/payload.js';
-import { go } from '../router.js';
 import { timesOf } from './schedules.js';
 
 async function load(url, signal) {
@@ -27,10 +21,10 @@ function Actions({ schedule, url, reload }) {
     go(to('schedules'));
   };
   return html`
-    <${Action} label="Run now" right="operate" kind="primary" title=${`Run ${name} now`} confirm="Send the message"
-      body=${() => html`<p>This sends its message to <code>${queue}</code> now. Its times are not changed.</p>`} run=${runNow} onDone=${reload} />
+    ${can('send', { queue }) && html`<${Action} label="Run now" right="operate" kind="primary" title=${`Run ${name} now`} confirm="Send the message"
+      body=${() => html`<p>This sends its message to <code>${queue}</code> now. Its times are not changed.</p>`} run=${runNow} onDone=${reload} />`}
     <${Quick} label=${paused ? 'Resume' : 'Pause'} right="operate" run=${() => api.post(`${url}/${paused ? 'resume' : 'pause'}`)} onDone=${reload} />
-    ${can('operate') && html`<a class="button" href=${to('schedule-edit', { schedule: name })}>Edit</a>`}
+    ${can('operate') && can('send', {}) && html`<a class="button" href=${to('schedule-edit', { schedule: name })}>Edit</a>`}
     <${Action} label="Delete" right="operate" danger title=${`Delete ${name}`} body=${() => html`<p>Messages that it has sent stay.</p>`} run=${remove} />`;
 }
 

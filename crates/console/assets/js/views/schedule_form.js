@@ -1,13 +1,7 @@
 // Creates or replaces a schedule.
 
-import { html, useState } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad } from '../app.js';
-import { exactDuration } from '../format.js';
-import { Card, Heading, Loaded, Problem } from '../parts/basics.js';
-import { Fields, given, readDuration, readText, useForm } from '../parts/fields.js';
+import { Card, Fields, Heading, Loaded, Problem, api, exactDuration, given, go, html, readDuration, readText, useForm, useHere, useLoad, useState } from '../kit.js';
 import { BLANK_MESSAGE, MESSAGE_FIELDS, readMessage, writeMessage } from '../parts/message_form.js';
-import { go } from '../router.js';
 
 const NAME = { name: 'name', label: 'Name', required: true };
 const CRON = 'cron';

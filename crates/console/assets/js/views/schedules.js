@@ -1,18 +1,13 @@
 // Schedules with their next time.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad } from '../app.js';
-import { duration, number } from '../format.js';
-import { Badge, Empty, Heading, Loaded, Time } from '../parts/basics.js';
-import { Pages, Table } from '../parts/table.js';
+import { Badge, Empty, Heading, Loaded, Pages, Table, Time, api, duration, html, number, useGet, useHere } from '../kit.js';
 
 export const timesOf = (schedule) => (schedule.cron ? `${schedule.cron} ${schedule.time_zone ?? 'UTC'}` : `every ${duration(schedule.every_ms)}`);
 
 export default function Schedules() {
   const { p, to, search, can } = useHere();
   const { after } = search;
-  const state = useLoad((signal) => api.get(`${p}/schedules${api.query({ after, limit: 50 })}`, { signal }), [p, after], { every: 3000 });
+  const state = useGet(`${p}/schedules${api.query({ after, limit: 50 })}`, { every: 3000 });
   const columns = [
     { name: 'Schedule', cell: (one) => html`<a href=${to('schedule', { schedule: one.name })}>${one.name}</a>` },
     { name: 'Times', cell: (one) => html`<span class="mono">${timesOf(one)}</span>` },
@@ -23,7 +18,7 @@ export default function Schedules() {
     { name: 'Last error', hide: true, cell: (one) => one.last_error && html`<code class="bad-text">${one.last_error}</code>` },
   ];
   return html`<${Heading} title="Schedules" note="A schedule sends a message at times of day or at an interval.">
-      ${can('operate') && html`<a class="button primary" href=${to('schedule-new')}>New schedule</a>`}
+      ${can('operate') && can('send', {}) && html`<a class="button primary" href=${to('schedule-new')}>New schedule</a>`}
     </${Heading}>
     <${Loaded} state=${state}>${({ schedules, next }) =>
       schedules.length

@@ -1,18 +1,15 @@
 // Sends a message: a new one, or another one edited.
 
-import { html, useState } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad } from '../app.js';
-import { Card, Heading, Loaded, Problem } from '../parts/basics.js';
-import { Fields, useForm } from '../parts/fields.js';
+import { Card, Fields, Heading, Loaded, Problem, api, html, useForm, useHere, useLoad, useState } from '../kit.js';
 import { BLANK_MESSAGE, MESSAGE_FIELDS, readMessage, writeMessage } from '../parts/message_form.js';
 
 const QUEUE = { name: 'queue', label: 'Queue', required: true };
 const ORIGINAL = { name: 'cancel_original', type: 'checkbox', label: 'Delete the original message after the send', wide: true };
 
 function Result({ id, note }) {
-  const { to } = useHere();
-  return html`<p class="hint-box" role="status">Sent as <a class="mono" href=${to('message', { id })}>${id}</a>. ${note}</p>`;
+  const { to, can } = useHere();
+  const name = can('observe', {}) ? html`<a class="mono" href=${to('message', { id })}>${id}</a>` : html`<span class="mono">${id}</span>`;
+  return html`<p class="hint-box" role="status">Sent as ${name}. ${note}</p>`;
 }
 
 function Form({ original, queue }) {
@@ -20,12 +17,14 @@ function Form({ original, queue }) {
   const form = useForm({ queue: queue ?? '', cancel_original: false, ...BLANK_MESSAGE, ...(original && { ...writeMessage(original), queue: original.queue }) });
   const [state, setState] = useState({ error: null });
   const [key, setKey] = useState(api.requestKey);
-  const mayCancel = original && can('operate');
+  const { queue: target } = form.values;
+  const mayCancel = original && can('operate', { queue: original.queue });
+  const proposes = target && can('propose', { queue: target }) && !can('send', { queue: target });
   const submit = async (event) => {
     event.preventDefault();
     setState({ error: null, busy: true });
     try {
-      const { id } = await api.post(`${p}${api.path('queues', form.values.queue)}/messages`, readMessage(form.values), { headers: { 'Idempotency-Key': key } });
+      const { id } = await api.post(`${p}${api.path('queues', target)}/messages`, readMessage({ ...form.values, ...(proposes && { hold: true }) }), { headers: { 'Idempotency-Key': key } });
       setState({ id, note: mayCancel && form.values.cancel_original ? await cancelled(p, original) : '' });
       setKey(api.requestKey());
     } catch (error) {
@@ -36,8 +35,9 @@ function Form({ original, queue }) {
   return html`<form onSubmit=${submit} noValidate>
     <${Fields} fields=${[QUEUE, ...MESSAGE_FIELDS, mayCancel && ORIGINAL]} form=${form} error=${state.error} />
     <${Problem} error=${state.error} />
+    ${proposes && html`<p class="hint-box">You may propose messages to this queue: this one is held until a person approves it.</p>`}
     ${state.id && html`<${Result} ...${state} />`}
-    <div class="buttons"><button class="primary" disabled=${state.busy || !form.values.queue}>Send</button></div>
+    <div class="buttons"><button class="primary" disabled=${state.busy || !target}>Send</button></div>
   </form>`;
 }
 

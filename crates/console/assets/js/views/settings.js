@@ -1,23 +1,21 @@
 // The settings of a queue, with their meaning as the server's description of the API tells it.
 
-import { html, useState } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad } from '../app.js';
-import { exactDuration } from '../format.js';
-import { Card, Loaded, Problem } from '../parts/basics.js';
-import { Fields, given, readDuration, readJson, readNumber, useForm } from '../parts/fields.js';
+import { Card, Fields, Loaded, Problem, api, exactDuration, given, html, readDuration, readJson, readNumber, useForm, useHere, useLoad, useState } from '../kit.js';
 import { QueueFrame } from '../parts/queue_frame.js';
 
 const SWITCHES = ['paused', 'closed'];
-const UNSET = { dead_letter_queue: '', limit: '', description: '', fair_weights: {}, on_expire: 'dead_letter', overflow: 'refuse_new', placement: 'fair', ordering_retry: 'block' };
+const UNSET = { dead_letter_queue: '', limit: '', description: '', fair_weights: {}, on_expire: 'dead_letter', overflow: 'refuse_new', placement: 'fair', ordering_retry: 'block', push_url: '', push_secrets: [], push_timeout_ms: 15_000, push_concurrency: 16, push_rate: 0, push_headers: {}, push_paused: false, search_index: 'none' };
+const AS_JSON = ['backoff', 'fair_weights', 'push_secrets', 'push_headers'];
 
 const isDuration = (name) => name.endsWith('_ms');
+const has = (schema, type) => [schema.type].flat().includes(type);
 
 function kindOf(name, schema) {
   if (schema.enum) return { type: 'select', options: schema.enum };
+  if (has(schema, 'boolean')) return { type: 'select', options: ['false', 'true'] };
   if (isDuration(name)) return { hint: `${schema.description} Such as 500ms, 30s, 1h30m.` };
-  if (schema.type === 'integer') return { type: 'number', min: schema.minimum, max: schema.maximum };
-  if (name === 'backoff' || name === 'fair_weights') return { type: 'textarea', wide: true, rows: 3 };
+  if (has(schema, 'integer')) return { type: 'number', min: schema.minimum, max: schema.maximum };
+  if (AS_JSON.includes(name)) return { type: 'textarea', wide: true, rows: 3 };
   return {};
 }
 
@@ -30,8 +28,9 @@ function written(name, value) {
 
 function read(name, schema, text) {
   if (isDuration(name)) return readDuration(name, text);
-  if (schema.type === 'integer') return readNumber(name, text);
-  if (name === 'backoff' || name === 'fair_weights') return readJson(name, text);
+  if (has(schema, 'boolean')) return text === 'true';
+  if (has(schema, 'integer')) return readNumber(name, text);
+  if (AS_JSON.includes(name)) return readJson(name, text);
   return text;
 }
 

@@ -1,9 +1,6 @@
 // Asks for a token, which the server turns into a session.
 
-import { html, useState } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { Problem } from '../parts/basics.js';
-import { Field } from '../parts/fields.js';
+import { Field, Problem, api, html, useState } from '../kit.js';
 
 const TOKEN = { name: 'token', label: 'Token', type: 'password', required: true, hint: 'It is exchanged for a session and not stored in this browser.' };
 

@@ -1,12 +1,6 @@
 // Tokens for clients: list, create, revoke.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useLoad } from '../app.js';
-import { Empty, Heading, Loaded, Time } from '../parts/basics.js';
-import { Action } from '../parts/dialog.js';
-import { given, readDuration, readList } from '../parts/fields.js';
-import { Table } from '../parts/table.js';
+import { Action, Empty, Heading, Loaded, Table, Time, api, given, html, readDuration, readList, useGet } from '../kit.js';
 
 const FIELDS = [
   { name: 'name', label: 'Name', required: true },
@@ -30,7 +24,7 @@ function Create({ onDone }) {
     return html`Keep the token: the server stores only a hash of it and cannot show it again.<pre class="payload" tabindex="0">${token}</pre>`;
   };
   const body = () => html`<p class="hint-box">Once there is a token, every caller of this server must authenticate.</p>`;
-  return html`<${Action} label="New token" right="administrate" kind="primary" title="New token" confirm="Create" fields=${FIELDS} initial=${{ name: '', scopes: '', ttl_ms: '' }} body=${body} run=${run} onDone=${onDone} />`;
+  return html`<${Action} label="New token" right="admin" kind="primary" title="New token" confirm="Create" fields=${FIELDS} initial=${{ name: '', scopes: '', ttl_ms: '' }} body=${body} run=${run} onDone=${onDone} />`;
 }
 
 function Revoke({ token, onDone }) {
@@ -39,11 +33,11 @@ function Revoke({ token, onDone }) {
     await api.remove(`/v1${api.path('tokens', token.id)}`);
     return 'The token is revoked.';
   };
-  return html`<${Action} label="Revoke" right="administrate" danger title=${`Revoke ${token.name}`} body=${body} run=${run} onDone=${onDone} />`;
+  return html`<${Action} label="Revoke" right="admin" danger title=${`Revoke ${token.name}`} body=${body} run=${run} onDone=${onDone} />`;
 }
 
 export default function Tokens() {
-  const state = useLoad((signal) => api.get('/v1/tokens', { signal }), []);
+  const state = useGet('/v1/tokens');
   const columns = [
     { name: 'Name', cell: (token) => token.name },
     { name: 'Scopes', wide: true, cell: (token) => token.scopes.map((scope) => html`<div class="mono">${scope}</div>`) },

@@ -1,12 +1,6 @@
 // Transactions that wait for a decision, and those that are open.
 
-import { html } from '../../vendor/preact.js';
-import * as api from '../api.js';
-import { useHere, useLoad } from '../app.js';
-import { bytes, counted, number } from '../format.js';
-import { Badge, Card, Empty, Heading, Loaded, Time } from '../parts/basics.js';
-import { Action } from '../parts/dialog.js';
-import { Table } from '../parts/table.js';
+import { Action, Badge, Card, Empty, Heading, Loaded, Table, Time, api, bytes, counted, html, number, useHere, useLoad } from '../kit.js';
 
 const FORCE = {
   name: 'force', label: 'If the shard that decides does not answer', type: 'select', wide: true,
@@ -23,7 +17,7 @@ function Resolve({ p, one, onDone }) {
     const { outcome, forced } = await api.post(`${url}/resolve`, force ? { force } : {});
     return `It is ${outcome}${forced ? ', by force' : ''}.`;
   };
-  return html`<${Action} label="Resolve" right="resolve" title=${`Resolve ${one.transaction}`} fields=${[FORCE]} initial=${{ force: '' }} preview=${() => api.get(url)} body=${body} run=${run} onDone=${onDone} />`;
+  return html`<${Action} label="Resolve" right="admin" title=${`Resolve ${one.transaction}`} fields=${[FORCE]} initial=${{ force: '' }} preview=${() => api.get(url)} body=${body} run=${run} onDone=${onDone} />`;
 }
 
 function RollBack({ p, one, onDone }) {
