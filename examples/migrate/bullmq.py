@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Moves the jobs of a BullMQ queue from Redis into a queue of Sluice.
 
-  pip install sluice redis
+  pip install ./sdks/python redis
   python bullmq.py pictures                  the jobs that wait, by priority, and those that are delayed
   python bullmq.py pictures --to images --redis redis://localhost:6379/0 --prefix bull
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Moves the messages of a RabbitMQ queue into a queue of Sluice.
 
-  pip install sluice pika
+  pip install ./sdks/python pika
   python rabbitmq.py orders
   python rabbitmq.py orders --to shop-orders --url amqp://guest:guest@localhost:5672/%2F
 

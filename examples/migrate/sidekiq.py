@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Moves the jobs of a Sidekiq queue from Redis into a queue of Sluice.
 
-  pip install sluice redis
+  pip install ./sdks/python redis
   python sidekiq.py mail                  those that wait, are scheduled, or wait for a retry
   python sidekiq.py mail --to letters --redis redis://localhost:6379/0
 
