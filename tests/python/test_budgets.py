@@ -1,5 +1,7 @@
 """Budgets: costs of messages, and those that workers report, in limits by rate."""
 
+import json
+
 from transactions import commit, refused, sending, settling
 
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
@@ -112,3 +114,30 @@ def test_a_limit_as_a_whole_counts_costs_and_the_command_line_shows_them(server)
     ]
     listed = server.sluice("limit", "list").stdout
     assert "100/50" in listed
+
+
+def test_under_another_rate_what_was_spent_stays(server):
+    day = {"count": 100, "period_ms": DAY_MS}
+    budget(server, rate=day)
+    send(server, "a", 100)
+    send(server, "b", 30)
+    assert [one["payload"] for one in receive(server)] == ["a"]
+    budget(server, count=1_000, rate=day | {"count": 1_000})
+    assert spent(server) == 100
+    assert [one["payload"] for one in receive(server)] == ["b"], "after a raise what waits is delivered"
+    budget(server, count=50, rate=day | {"count": 200})
+    limit = server.call("GET", "/v1/limits/tokens?key=ann")
+    assert limit["spent"] == 130
+    assert limit["keys"][0]["spent"] == 50, "more than the burst is forgiven"
+    server.kill()
+    server.start()
+    assert spent(server) == 50
+
+
+def test_a_rate_that_no_clock_can_tell_is_refused(server):
+    body, headers = {"rate": {"count": 100_001, "period_ms": 1}}, {"Content-Type": "application/json"}
+    status, answer = server.request("PUT", "/v1/limits/fast", json.dumps(body).encode(), headers)
+    error = json.loads(answer)["error"]
+    assert (status, error["code"], error["details"]["field"]) == (400, "invalid_argument", "rate.count")
+    assert "100001 in 1 ms is more than 100000 in each millisecond" in error["message"]
+    server.call("PUT", "/v1/limits/fast", {"rate": {"count": 1_000_000_000, "period_ms": 10_000}})

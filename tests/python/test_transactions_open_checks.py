@@ -95,6 +95,14 @@ def test_a_command_hears_at_once_what_no_commit_could_do(server):
     assert told.returncode == 2 and "unique" in told.stderr
 
 
+def test_an_empty_transaction_is_refused_and_not_taken_for_none(server):
+    for arguments in (["send", "out", "x"], ["doc", "put", "a", "/dev/null"], ["txn", "commit"], ["receive", "out"]):
+        for flag, variable in ((["--transaction", ""], {}), ([], {"SLUICE_TRANSACTION": ""})):
+            told = run(server, *arguments, *flag, **variable)
+            assert told.returncode == 2 and "is a variable not set?" in told.stderr, (arguments, told)
+    assert payloads(server, "out") == []
+
+
 def test_a_command_commits_the_transaction_of_its_environment(server):
     variable = {"SLUICE_TRANSACTION": begin(server).name}
     assert run(server, "doc", "put", "a", "/dev/null", **variable).stdout == "staged\n"

@@ -57,6 +57,7 @@ def test_another_request_with_the_key_is_refused(server):
     for at, changed in [
         (0, settling(work.receipt, "nack")),
         (0, settling(work.receipt, result="x")),
+        (0, settling(work.receipt, add_cost=5)),
         (0, settling(work.other.ljust(45, "0"))),
         (1, putting("k", "newer", token=work.token, if_version=1)),
         (1, putting("k", "new", token=work.token)),
