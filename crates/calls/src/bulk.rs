@@ -10,8 +10,10 @@ use sluice_node::bulk::{BULK_PER_SECOND_MAX, BulkAction, BulkRequest, BulkState,
 use sluice_node::search::MessageFilter;
 
 use crate::access::Right;
-use crate::call::{Body, Done, How, Unary};
-use crate::changes::{AtMs, Attempts, DelayMs, MessageCost, Priority, deliver, from_hex, missing_to};
+use crate::call::{Body, Done, How, Noted, Unary};
+use crate::changes::{
+    AtMs, Attempts, DelayMs, MessageCost, Priority, deliver, from_hex, missing_to, reasons,
+};
 use crate::error::{CallError, ErrorCode};
 use crate::fault::{Fault, Read};
 use crate::hot::AT_MS_EXAMPLE;
@@ -182,8 +184,10 @@ impl Unary for Start {
             | BulkAction::Deny
             | BulkAction::Set { .. } => {}
         }
+        let noted = noted(&request);
         let bulk = id_text(permit.node().bulk_start(request).await?.id);
-        Ok(Done::named(Started { bulk: bulk.clone() }, How::Begun, bulk))
+        let noted = Noted { made: Some(bulk.clone()), ..noted };
+        Ok(Done { answer: Started { bulk }, how: How::Begun, noted })
     }
 }
 
@@ -288,6 +292,21 @@ impl From<&BulkView> for Bulk {
     }
 }
 
+/// The record of a bulk in the audit log, beside its id, which is forgotten some time after the end. One
+/// that only counts changes nothing.
+fn noted(request: &BulkRequest) -> Noted {
+    let mut details = reasons(&request.by, &request.why);
+    details.insert("action".into(), request.action.verb().name().into());
+    details.insert("filter".into(), json!(Filter::from(request)));
+    if let BulkAction::Move { to } = &request.action {
+        details.insert("to".into(), to.as_str().into());
+    }
+    if let Some(rate) = request.per_second {
+        details.insert("per_second".into(), rate.into());
+    }
+    Noted { made: None, details: Some(details.into()), is_silent: request.dry_run }
+}
+
 fn bulk_id(text: &str) -> Result<u64, Error> {
     from_hex(text).ok_or_else(|| Error::BulkNotFound { bulk: text.chars().take(ID_CHARS_MAX).collect() })
 }
@@ -353,7 +372,7 @@ impl Unary for Cancel {
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Bulk>, CallError> {
         let known = known(permit, Right::Operate)?;
         let view = permit.node().bulk_cancel(permit.namespace_id()?, known.id).await?;
-        Ok(Bulk::from(&view).into())
+        Ok(Done { answer: Bulk::from(&view), how: How::Done, noted: noted(&view.request) })
     }
 }
 
@@ -364,6 +383,18 @@ mod tests {
     use super::*;
     use crate::operation::Operation;
     use crate::testing::Open;
+
+    #[test]
+    fn the_audit_log_records_what_a_bulk_does_and_nothing_of_one_that_counts() {
+        let mut body = json!({"action": "move", "to": "b", "by": "ann", "per_second": 5,
+            "filter": {"queue": "a", "where": r#"{"/state":"dead"}"#}});
+        let done = noted(&read(body.clone()).unwrap());
+        let expected = json!({"action": "move", "to": "b", "by": "ann", "per_second": 5,
+            "filter": {"queue": "a", "where": {"/state": "dead"}}});
+        assert_eq!((done.details, done.is_silent), (Some(expected), false));
+        body["dry_run"] = true.into();
+        assert!(noted(&read(body).unwrap()).is_silent);
+    }
 
     fn read(body: Value) -> Read<BulkRequest> {
         from_value::<Start>(body).unwrap().request(NamespaceId::DEFAULT)

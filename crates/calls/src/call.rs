@@ -6,6 +6,7 @@ use std::future::Future;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::error::CallError;
 use crate::fault::Read;
@@ -50,8 +51,19 @@ pub struct Done<T> {
     pub answer: T,
     /// The effect of the call.
     pub how: How,
-    /// The name of what was made, for the audit log, where the request does not give it.
+    /// Its record in the audit log, beside the request.
+    pub noted: Noted,
+}
+
+/// The record of a call in the audit log, beside its operation and target.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Noted {
+    /// The name of what was made, where the request does not give it.
     pub made: Option<String>,
+    /// The change as an object, where operation and target do not tell it.
+    pub details: Option<Value>,
+    /// True if nothing was changed: there is no entry.
+    pub is_silent: bool,
 }
 
 /// The effect of a call that succeeded.
@@ -68,7 +80,7 @@ pub enum How {
 impl<T> Done<T> {
     /// The outcome of a call that created its object, or changed it.
     pub fn made(answer: T, created: bool) -> Done<T> {
-        Done { answer, how: if created { How::Created } else { How::Done }, made: None }
+        Done { answer, how: if created { How::Created } else { How::Done }, noted: Noted::default() }
     }
 
     /// True if the call created its object.
@@ -78,13 +90,19 @@ impl<T> Done<T> {
 
     /// The outcome of a call that has made something, with the name that it got.
     pub fn named(answer: T, how: How, name: String) -> Done<T> {
-        Done { answer, how, made: Some(name) }
+        Done { answer, how, noted: Noted { made: Some(name), ..Noted::default() } }
+    }
+
+    /// The same outcome, with what was done, for the audit log.
+    pub fn with_details(mut self, details: Option<Value>) -> Done<T> {
+        self.noted.details = details;
+        self
     }
 }
 
 impl<T> From<T> for Done<T> {
     fn from(answer: T) -> Done<T> {
-        Done { answer, how: How::Done, made: None }
+        Done { answer, how: How::Done, noted: Noted::default() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::{JsonSchema, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use sluice_engine::Error;
 use sluice_engine::change::{Change as EngineChange, ChangeAction, NewFields, Verb};
 use sluice_engine::command::Deliver;
@@ -314,7 +314,19 @@ async fn change(
 ) -> Answered {
     let change = EngineChange { namespace: item.0.namespace, items: &[item], action, by, why };
     permit.node().change(&change).await?.into_iter().collect::<Result<(), Error>>()?;
-    Ok(Nothing {}.into())
+    let mut details = reasons(by, why);
+    if let ChangeAction::Move { to } = action {
+        details.insert("to".into(), to.into());
+    }
+    let details = (!details.is_empty()).then(|| details.into());
+    Ok(Done::from(Nothing {}).with_details(details))
+}
+
+/// The name of the person who has asked for a change, and the reason, as far as they are given, for the audit
+/// log.
+pub(crate) fn reasons(by: &str, why: &str) -> Map<String, Value> {
+    let given = [("by", by), ("why", why)].into_iter().filter(|(_, text)| !text.is_empty());
+    given.map(|(name, text)| (name.to_owned(), text.into())).collect()
 }
 
 #[cfg(test)]

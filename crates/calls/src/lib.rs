@@ -80,7 +80,7 @@ pub mod value;
 mod view;
 mod wording;
 
-pub use call::{Codec, Done, Unary};
+pub use call::{Codec, Done, Noted, Unary};
 pub use error::CallError;
 pub use fault::{Fault, Read};
 pub use leading::LEADER_WAIT_MAX;

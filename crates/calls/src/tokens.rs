@@ -393,7 +393,7 @@ mod tests {
         let body = json!({"name": "ops", "scopes": ["sluice://ns/*?perm=admin"]});
         let create = server.permit(Operation::TokenCreate, "");
         let done = from_value::<Create>(body).unwrap().run(&create).await.unwrap();
-        assert!(done.created() && done.made.as_deref() == Some("ops"));
+        assert!(done.created() && done.noted.made.as_deref() == Some("ops"));
         assert!(!format!("{done:?}").contains("sluice_"));
         let made = to_value(done.answer).unwrap();
         assert!(made["token"].as_str().unwrap().starts_with("sluice_"), "{made}");

@@ -28,6 +28,8 @@ pub struct Act<'a> {
     pub refused: bool,
     /// The outcome: a status or an error code.
     pub outcome: &'a str,
+    /// The change as an object, where operation and target do not tell it.
+    pub details: Option<&'a Value>,
     /// The request's id.
     pub request_id: &'a str,
 }
@@ -127,7 +129,7 @@ fn entry(peer: &Peer, caller: &Caller, act: Act<'_>, now_ms: u64) -> Value {
         let (Proof::Certificate(number) | Proof::Token(number)) = proof;
         format!("{} {number}", proof.kind())
     });
-    json!({
+    let mut entry = json!({
         "at_ms": now_ms,
         "who": caller.name(),
         "proof": proof,
@@ -136,7 +138,11 @@ fn entry(peer: &Peer, caller: &Caller, act: Act<'_>, now_ms: u64) -> Value {
         "target": target(act.target),
         "outcome": act.outcome,
         "request_id": act.request_id,
-    })
+    });
+    if let Some(details) = act.details {
+        entry["details"] = details.clone();
+    }
+    entry
 }
 
 /// A target as it stands in an entry: cut, and what would steer a terminal or begin another line escaped. Who

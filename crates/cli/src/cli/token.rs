@@ -141,8 +141,9 @@ fn line(entry: &Value) -> String {
     let text = |name: &str| entry[name].as_str().unwrap_or("-");
     let proof = entry["proof"].as_str().map_or_else(String::new, |proof| format!(" ({proof})"));
     let count = entry["count"].as_u64().map_or_else(String::new, |count| format!(", {count} times"));
+    let details = entry.get("details").map_or_else(String::new, |details| format!("  {details}"));
     let line = format!(
-        "{}  {}{proof} at {}  {} {}  {}{count}",
+        "{}  {}{proof} at {}  {} {}  {}{count}{details}",
         time(entry["at_ms"].as_u64().unwrap_or_default()),
         text("who"),
         text("address"),
@@ -191,5 +192,11 @@ mod tests {
             line(&entry),
             "1970-01-01 00:00:00Z  w (token 1) at ::1  queue_purge x  403 2026-11-21 \u{fffd}[8m  403\n"
         );
+        let entry = json!({
+            "at_ms": 0, "who": "w", "address": "::1", "operation": "message_approve", "target": "/x", "outcome": "200",
+            "details": {"why": "a\nb"},
+        });
+        let expected = "1970-01-01 00:00:00Z  w at ::1  message_approve /x  200  {\"why\":\"a\\nb\"}\n";
+        assert_eq!(line(&entry), expected);
     }
 }

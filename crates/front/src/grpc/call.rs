@@ -8,7 +8,7 @@ use sluice_calls::fault::clip;
 use sluice_calls::hot::send::check_idempotency_key;
 use sluice_calls::operation::{Hot, Kind, Scope, Trait};
 use sluice_calls::unary;
-use sluice_calls::{Asker, CallError, CallName, Codec, Done, Fault, Operation, Permit, Read};
+use sluice_calls::{Asker, CallError, CallName, Codec, Done, Fault, Noted, Operation, Permit, Read};
 use sluice_engine::Error;
 
 use super::methods::operation_of;
@@ -21,10 +21,10 @@ use crate::hot;
 use crate::net::memory::answers::Share;
 use crate::net::options::{BodyLimits, DOCUMENT_BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX};
 
-/// An answer as its message, and the name of what was made, where the request does not give it.
+/// An answer as its message, and what the audit log records beside the request.
 pub(super) struct Encoded {
     pub(super) message: Vec<u8>,
-    pub(super) made: Option<String>,
+    pub(super) noted: Noted,
 }
 
 /// Runs a call that has one answer.
@@ -156,7 +156,7 @@ impl Codec for Protobuf<'_, '_> {
 
     fn write<T: Serialize>(&mut self, done: &Done<T>) -> Result<Encoded, CallError> {
         let message = ser::encode(self.output, &done.answer).map_err(|error| unwritten(self.path, &error))?;
-        Ok(Encoded { message, made: done.made.clone() })
+        Ok(Encoded { message, noted: done.noted.clone() })
     }
 }
 
@@ -187,7 +187,7 @@ async fn hot_call(
     let answer = hot::run(permit, call, hot::Request { source, idempotency_key, room }).await?;
     let message = answers::encode(output, &answer);
     let message = message.map_err(|error| unwritten(permit.path(), &error))?;
-    Ok(Encoded { message, made: None })
+    Ok(Encoded { message, noted: Noted::default() })
 }
 
 pub(super) fn unwritten(path: &str, error: &serde_json::Error) -> CallError {

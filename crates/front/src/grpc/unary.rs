@@ -10,7 +10,7 @@ use sluice_calls::access::{Caller, Peer};
 use sluice_calls::events::{OfNamespace, OfQueue};
 use sluice_calls::operation::{Kind, Special, Trait};
 use sluice_calls::permit::{identify, require_known};
-use sluice_calls::{Asker, CallError, CallName, Operation, Permit};
+use sluice_calls::{Asker, CallError, CallName, Noted, Operation, Permit};
 use sluice_proto::framing::PREFIX_BYTES;
 
 use super::by::{By, authorization, target};
@@ -24,7 +24,7 @@ use super::watching::{documents, lock, watch};
 use super::{attachments, bounds, session, standard};
 use crate::net::activity::Activity;
 use crate::net::admit::admit;
-use crate::net::arrived::{Arrived, CLOSE, Finished, Made};
+use crate::net::arrived::{Arrived, CLOSE, Finished, ToRecord};
 use crate::net::body::{Body, BodyRules, Inbound, read};
 use crate::net::context::Context;
 use crate::net::errors::HttpError as _;
@@ -176,10 +176,11 @@ async fn answer(
         let source = (input, &request.rows);
         return special(context, &in_flight.share, permit, call, source, output).await;
     }
-    let Encoded { message, made } = run(&permit, request, (input, output), &in_flight.share).await?;
+    let Encoded { message, noted } = run(&permit, request, (input, output), &in_flight.share).await?;
     let mut response = success_with(message);
-    if let Some(name) = &made {
-        response.extensions_mut().insert(Made(target(path, namespace, name)));
+    if noted != Noted::default() {
+        let made = noted.made.as_ref().map(|name| target(path, namespace, name));
+        response.extensions_mut().insert(ToRecord(Noted { made, ..noted }));
     }
     in_flight.reserve(operation, response.body().bytes_there())?;
     Ok(response)

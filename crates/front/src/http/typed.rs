@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sluice_calls::operation::Trait;
 use sluice_calls::unary::{self, Codec, Done};
-use sluice_calls::{CallError, Read};
+use sluice_calls::{CallError, Noted, Read};
 
 use super::codec::query_de::from_query;
 use super::handlers::documents::expect_no_conditions;
@@ -13,7 +13,7 @@ use super::lines;
 use super::route::call::Call;
 use crate::json::Json;
 use crate::json::de::{from_body, from_optional_body};
-use crate::net::arrived::Made;
+use crate::net::arrived::ToRecord;
 use crate::net::body::{Body, Inbound};
 use crate::net::options::{DOCUMENT_BODY_BYTES_MAX, POLICY_BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX};
 
@@ -76,8 +76,9 @@ impl Codec for HttpCodec<'_> {
     fn write<T: Serialize>(&mut self, done: &Done<T>) -> Result<Response<Body>, CallError> {
         let json = Json::of(done)?;
         let mut response = if self.has_lines { lines::of(json)? } else { Response::from(json) };
-        if let Some(name) = &done.made {
-            response.extensions_mut().insert(Made(format!("{}/{name}", self.path)));
+        if done.noted != Noted::default() {
+            let made = done.noted.made.as_ref().map(|name| format!("{}/{name}", self.path));
+            response.extensions_mut().insert(ToRecord(Noted { made, ..done.noted.clone() }));
         }
         Ok(response)
     }

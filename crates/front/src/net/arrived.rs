@@ -8,8 +8,8 @@ use http::header::{CONNECTION, CONTENT_LENGTH, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, StatusCode, Version};
-use sluice_calls::Operation;
 use sluice_calls::access::{Act, Caller, Peer};
+use sluice_calls::{Noted, Operation};
 
 use super::activity::Activity;
 use super::body::{Body, Inbound, read_rest};
@@ -45,9 +45,9 @@ pub(crate) struct Finished<'f> {
     pub(crate) target: &'f str,
 }
 
-/// Path of what a request has made, for the audit log, where that of the request does not name it.
+/// The record of a request in the audit log, beside its operation and path. Its `made` is a path.
 #[derive(Clone, Debug)]
-pub(crate) struct Made(pub(crate) String);
+pub(crate) struct ToRecord(pub(crate) Noted);
 
 /// Mark of an answer that another node has given, or that tells that it gave none: here nothing was done
 /// that the audit log of this node could record.
@@ -78,9 +78,8 @@ impl Arrived {
     ) -> Response<Body> {
         let passed_on = response.extensions_mut().remove::<PassedOn>().is_some();
         if self.is_audited(finished.operation) && !passed_on {
-            let made = response.extensions_mut().remove::<Made>();
-            let target = made.as_ref().map_or(finished.target, |Made(path)| path);
-            self.record(Finished { target, ..finished }).await;
+            let noted = response.extensions_mut().remove::<ToRecord>();
+            self.record(finished, noted.map(|ToRecord(noted)| noted).unwrap_or_default()).await;
         }
         self.complete(&mut response);
         let (status, elapsed) = (finished.status, self.started.elapsed());
@@ -102,13 +101,17 @@ impl Arrived {
     }
 
     #[cold]
-    async fn record(&self, finished: Finished<'_>) {
+    async fn record(&self, finished: Finished<'_>, noted: Noted) {
+        if noted.is_silent {
+            return;
+        }
         let outcome = finished.status.to_string();
         let act = Act {
             operation: finished.operation.map_or("", Operation::name),
-            target: finished.target,
+            target: noted.made.as_deref().unwrap_or(finished.target),
             refused: (400..500).contains(&finished.status),
             outcome: &outcome,
+            details: noted.details.as_ref(),
             request_id: self.request_id.to_str().unwrap_or_default(),
         };
         self.context.calls.record(&self.peer, finished.caller, act).await;

@@ -8,7 +8,7 @@ const COLUMNS = [
   { name: 'Time', cell: (entry) => html`<${Instant} at=${entry.at_ms} />` },
   { name: 'Who', cell: (entry) => html`${entry.who} <span class="muted">${entry.proof ?? ''}</span>` },
   { name: 'Operation', cell: (entry) => html`<code>${entry.operation}</code>${entry.count ? ` × ${entry.count}` : ''}` },
-  { name: 'Target', wide: true, hide: true, cell: (entry) => html`<span class="mono">${entry.target}</span>` },
+  { name: 'Target', wide: true, hide: true, cell: (entry) => html`<span class="mono">${entry.target}${entry.details && ` ${JSON.stringify(entry.details)}`}</span>` },
   { name: 'Outcome', cell: (entry) => html`<${Badge} state=${String(entry.outcome)} tone=${toneOf(entry.outcome)} />` },
   { name: 'Address', hide: true, cell: (entry) => entry.address },
 ];

@@ -319,12 +319,17 @@ async fn the_audit_log_names_the_bulk_that_a_call_has_made() {
     let mut client = client().await;
     client.token = client.make_token("root", "sluice://ns/*?perm=admin").await;
     client.call("Queues/Put", json!({"queue": "q"})).await.unwrap();
-    let request = json!({"action": "cancel", "filter": {"queue": "q"}});
+    let mut request = json!({"action": "cancel", "filter": {"queue": "q"}, "by": "ann", "dry_run": true});
+    client.call("Bulks/Start", request.clone()).await.unwrap();
+    request["dry_run"] = false.into();
     let started = client.call("Bulks/Start", request).await.unwrap();
     let audit = client.get("/v1/admin/audit").await;
-    let entry = audit["entries"].as_array().unwrap().last().unwrap();
+    let entries = audit["entries"].as_array().unwrap();
+    let bulks: Vec<&Value> = entries.iter().filter(|entry| entry["operation"] == "bulk_start").collect();
+    assert_eq!(bulks.len(), 1, "one that only counts is no change: {bulks:?}");
     let expected = format!("/sluice.v1.Bulks/Start /{}", started["bulk"].as_str().unwrap());
-    assert_eq!((&entry["operation"], &entry["target"]), (&json!("bulk_start"), &json!(expected)));
+    assert_eq!(bulks[0]["target"], expected);
+    assert_eq!(bulks[0]["details"], json!({"action": "cancel", "filter": {"queue": "q"}, "by": "ann"}));
 }
 
 #[tokio::test]
