@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 DOCUMENTS, LOCKS, RELEASE = "/v1/documents", "/v1/locks", "/v1/grants/release"
 BYTES_MAX = 4 << 20
-KEYS = ["..", "/", "a b", "a/1", "a/2", "a//", "history", "k" * 255, "raw", "x?y=%2F&z#", "ü€", "🙂"]
+KEYS = ["...", "/", "a b", "a/1", "a/2", "a//", "history", "k" * 255, "raw", "x?y=%2F&z#", "ü€", "🙂"]
 JSON = {"Content-Type": "application/json"}
 
 

@@ -234,6 +234,15 @@ def test_an_error_names_the_headers_that_were_sent(server):
         assert all(name.replace("_", "-").lower() in message for name in headers), message
 
 
+def test_keys_that_a_path_would_not_keep_are_refused(server):
+    for key in [".", ".."]:
+        refused = error(server, "POST", "/v1/transactions", {"operations": [{"put": {"key": key, "content": ""}}]})
+        assert refused["code"] == "invalid_argument" and "by a path" in refused["message"], refused
+        refused = error(server, "POST", "/v1/locks", {"key": key, "ttl_ms": 1_000})
+        assert refused["code"] == "invalid_argument" and "by a path" in refused["message"], refused
+    assert listed(server) == []
+
+
 def test_keys_are_any_text_and_are_listed_in_their_order(server):
     keys = sorted(KEYS, key=str.encode)
     for key in keys:

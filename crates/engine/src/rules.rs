@@ -4,12 +4,17 @@ use crate::error::{Error, FieldPath};
 use crate::id::MessageId;
 use crate::limits::{Limits, NAME_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX};
 
-/// Names: 1 to 128 of `A-Z a-z 0-9 . _ -`, except `.` and `..`: as segments of a path, clients resolve these
-/// before they send (RFC 3986, section 5.2.4), so nobody would reach what has such a name.
+/// True for `.` and `..`: as segments of a path, clients resolve these before they send (RFC 3986, section
+/// 5.2.4), so nobody would reach what has such a name.
+fn is_dot_segment(name: &str) -> bool {
+    matches!(name, "." | "..")
+}
+
+/// Names: 1 to 128 of `A-Z a-z 0-9 . _ -`, except `.` and `..`.
 pub(crate) fn name_rule(what: &'static str, name: &str) -> Result<(), Error> {
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    let is_segment = !matches!(name, "." | "..");
-    if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.as_bytes().iter().all(allowed) && is_segment {
+    let is_short = (1..=NAME_BYTES_MAX).contains(&name.len());
+    if is_short && name.as_bytes().iter().all(allowed) && !is_dot_segment(name) {
         return Ok(());
     }
     let name = name.chars().take(NAME_BYTES_MAX + 1).collect();
@@ -27,11 +32,14 @@ pub(crate) fn pattern_rule(pattern: &str) -> Result<(), Error> {
     })
 }
 
-/// Keys: text of 1 to `most` bytes without control characters.
+/// Keys: text of 1 to `most` bytes without control characters, except `.` and `..`.
 pub(crate) fn key_rule(field: &str, key: &str, most: usize) -> Result<(), Error> {
     between_of("bytes", field, key.len() as u64, 1, most as u64)?;
     if key.chars().any(char::is_control) {
         return Err(invalid(field, format!("{key:?} has control characters: use text without them")));
+    }
+    if is_dot_segment(key) {
+        return Err(invalid(field, format!("{key:?} cannot be reached by a path: use another text")));
     }
     Ok(())
 }
@@ -122,6 +130,14 @@ mod tests {
         let long = "n".repeat(129);
         for bad in ["", "$sys", ".", "..", "a b", "ü", "a/b", long.as_str()] {
             assert!(name_rule("queue", bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn keys_can_be_reached_by_a_path() {
+        assert_eq!(key_rule("key", "a/../..b", 10), Ok(()));
+        for bad in [".", "..", ""] {
+            assert!(key_rule("key", bad, 10).is_err(), "{bad:?}");
         }
     }
 }
