@@ -34,7 +34,7 @@ pub fn decide(
 pub fn check_kept(caller: &Caller, right: Right, namespace: &str) -> Result<(), Denied> {
     caller.may(Right::Admin, Target::Server)?;
     match right {
-        Right::Observe | Right::Result => Ok(()),
+        Right::Observe | Right::Result | Right::Read => Ok(()),
         _ => Err(Denied {
             code: "forbidden",
             message: format!(

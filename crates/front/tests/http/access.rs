@@ -296,11 +296,14 @@ async fn last_uses_are_written_down() {
 async fn what_the_server_keeps_for_itself_nobody_changes() {
     let asking = asking().await;
     let list = "/v1/namespaces/$sys/queues/tokens/messages";
-    assert_eq!(asking.call(&asking.admin, "GET", list, "").await.status, 200);
+    for path in [list, "/v1/namespaces/$sys/documents"] {
+        assert_eq!(asking.call(&asking.admin, "GET", path, "").await.status, 200, "{path}");
+    }
     for (method, path) in [
         ("POST", "/v1/namespaces/$sys/queues/tokens/purge"),
         ("DELETE", "/v1/namespaces/$sys/queues/tokens"),
         ("POST", "/v1/namespaces/$sys/queues/audit/receive"),
+        ("PUT", "/v1/namespaces/$sys/documents/a"),
     ] {
         let answer = asking.call(&asking.admin, method, path, "").await;
         assert_eq!((answer.status, answer.code().as_str()), (403, "forbidden"), "{path}");
