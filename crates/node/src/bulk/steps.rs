@@ -101,8 +101,8 @@ pub struct Steps {
     rests_until_us: u64,
     /// Number of remaining tries.
     retries: u32,
-    /// Time of the shard at the latest page, in microseconds.
-    shard_us: u64,
+    /// Times of the first and of the latest step, in microseconds.
+    steps_us: Option<(u64, u64)>,
     cancelled: bool,
 }
 
@@ -144,7 +144,7 @@ impl Steps {
         let total = counters.in_state(request.filter.state());
         let sequence = at.engine.last_sequence(request.namespace).unwrap_or(0);
         let last = MessageId { namespace: request.namespace, sequence };
-        Ok(Steps::new(BulkView::new(request, total, at.engine.time_us()), last, portions))
+        Ok(Steps::new(BulkView::new(request, total, at.now_us), last, portions))
     }
 
     fn new(view: BulkView, last: MessageId, portions: Portions) -> Steps {
@@ -160,7 +160,7 @@ impl Steps {
             before_page: (None, 0),
             rests_until_us: 0,
             retries: 0,
-            shard_us: 0,
+            steps_us: None,
             cancelled: false,
         }
     }
@@ -178,6 +178,7 @@ impl Steps {
     /// Takes the result of the last output, and returns the next. `now_us` has any origin and never runs
     /// backwards.
     pub fn step(&mut self, now_us: u64, heard: StepInput) -> Next {
+        self.steps_us = Some((self.steps_us.map_or(now_us, |(first_us, _)| first_us), now_us));
         self.hear(now_us, heard).unwrap_or_else(|error| {
             self.view.error = Some(error);
             self.end(BulkState::Failed)
@@ -259,7 +260,6 @@ impl Steps {
     }
 
     fn has_seen(&mut self, now_us: u64, seen: PageSeen) -> Next {
-        self.shard_us = seen.now_us;
         self.before_page = (self.cursor, self.view.scanned);
         self.view.scanned += seen.scanned;
         self.cursor = seen.next;
@@ -364,7 +364,8 @@ impl Steps {
         self.phase = Phase::Ended;
         self.view.skipped += std::mem::take(&mut self.waiting).len() as u64;
         self.view.state = state;
-        self.view.ended_at_us = Some(self.shard_us.max(self.view.started_at_us));
+        let took_us = self.steps_us.map_or(0, |(first_us, now_us)| now_us - first_us);
+        self.view.ended_at_us = Some(self.view.started_at_us + took_us);
         Next::End
     }
 }
@@ -399,7 +400,7 @@ mod tests {
 
     /// A page on which nothing matches.
     fn page(next: Option<u64>) -> StepInput {
-        StepInput::Seen(Ok(PageSeen { messages: VecDeque::new(), scanned: 50, next, now_us: 9, index: None }))
+        StepInput::Seen(Ok(PageSeen { messages: VecDeque::new(), scanned: 50, next, index: None }))
     }
 
     fn overloaded() -> StepInput {
@@ -422,7 +423,8 @@ mod tests {
             assert!(looks(&steps.step(until, StepInput::Time)));
             assert!(matches!(steps.step(until, page(Some(100))), Next::End));
             let view = steps.view();
-            assert_eq!((view.state, view.scanned, view.ended_at_us), (BulkState::Done, 100, Some(9)));
+            assert_eq!((view.state, view.scanned), (BulkState::Done, 100));
+            assert_eq!(view.ended_at_us, Some(7 + until - 5), "it has begun at 7");
         }
     }
 
@@ -527,6 +529,7 @@ mod tests {
         assert_eq!(records, [(0, 2), (10_000, 2), (20_000, 1)]);
         assert!(matches!(end, Next::End), "{end:?}");
         assert_eq!((steps.view().state, steps.view().changed, steps.view().skipped), (BulkState::Done, 3, 2));
+        assert_eq!(steps.view().ended_at_us, Some(7 + 20_000), "it has begun at 7");
     }
 
     #[test]

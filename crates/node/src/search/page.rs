@@ -48,8 +48,6 @@ pub struct PageSeen {
     pub(crate) scanned: u64,
     /// Place at which the next page begins; `None`: this is the last one.
     pub(crate) next: Option<u64>,
-    /// Time of the shard, in microseconds.
-    pub(crate) now_us: u64,
     /// The index that has found the messages; `None`: none has, they are those that follow each other.
     pub(crate) index: Option<SearchKind>,
 }
@@ -112,8 +110,7 @@ impl Page {
     pub fn see(&self, at: &mut ShardView<'_>) -> Result<PageSeen, Error> {
         let queue = find(at.engine, self.namespace, &self.queue)?;
         let (items, next, index) = self.next(at.engine, queue);
-        let now_us = at.engine.time_us();
-        let mut seen = PageSeen { messages: VecDeque::new(), scanned: 0, next, now_us, index };
+        let mut seen = PageSeen { messages: VecDeque::new(), scanned: 0, next, index };
         let (mut blobs, mut looked_at) = (0, self.cursor);
         for view in items {
             if self.last.is_some_and(|last| view.id > last) {

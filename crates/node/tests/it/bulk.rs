@@ -51,6 +51,20 @@ async fn states(node: &Node, queue: &str) -> [u64; State::COUNT] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn it_begins_and_ends_by_the_clock_however_long_nothing_was_done() {
+    let node = memory();
+    send(&node, "a", &[b"x"]).await;
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    let condition = filter(r#"{"/sent_at_ms":{"gt":{"now":"-400ms"}}}"#);
+    let request = BulkRequest { filter: condition, action: BulkAction::Hold, ..moving("a") };
+    let begun = node.bulk_start(request).await.unwrap();
+    let bulk = ended(&node, begun).await;
+    assert_eq!(figures(&bulk), [1, 0, 0, 0], "it was sent before");
+    let ended_at_us = bulk.ended_at_us.unwrap();
+    assert!(bulk.started_at_us <= ended_at_us && ended_at_us <= node.clock().now_ms() * 1_000 + 1_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn all_that_is_there_moves_and_what_comes_later_does_not() {
     let node = memory();
     send(&node, "b", &[b"there"]).await;
