@@ -243,12 +243,12 @@ fn see_all(at: &mut ShardView<'_>, view: MessageView, payload: bool) -> MessageP
     MessageParts { told, ..see(at, view, payload) }
 }
 
-/// A message with the places of its bytes; those of content type, headers and payload when `payload`.
+/// A message with the places of its bytes; those of content type, headers, tags and payload when `payload`.
 pub(crate) fn see(at: &mut ShardView<'_>, view: MessageView, payload: bool) -> MessageParts {
     let mut read = |blob: &BlobRef| store::read(at.journal, *blob);
     let blob = payload.then(|| read(&view.blob));
     let errors = view.history.iter().map(|attempt| attempt.error.as_ref().map(&mut read)).collect();
-    let tags = view.tags.as_ref().map(&mut read);
+    let tags = view.tags.as_ref().filter(|_| payload).map(&mut read);
     let notes = view.changes.iter().map(|changed| read(&changed.note)).collect();
     MessageParts {
         queue: at.engine.queue_name(view.queue).unwrap_or_default().to_owned(),
