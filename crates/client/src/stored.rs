@@ -49,8 +49,8 @@ pub struct Stored {
     pub deliveries: u32,
     /// Time of the send, in milliseconds since the Unix epoch.
     pub sent_at_ms: u64,
-    /// Delayed: time at which it becomes ready. Leased: end of the lease. In milliseconds since the Unix
-    /// epoch.
+    /// Delayed: time at which it becomes ready. Held: earliest time of that, once it is approved. Leased: end
+    /// of the lease. In milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
     /// Leased: its holder, if that has a name or is attached.
@@ -214,7 +214,7 @@ pub struct MessageSearch<'a> {
     pub limit: Option<u32>,
     /// `next` of the page before.
     pub cursor: Option<&'a str>,
-    /// True: messages come with payloads, content types, headers and histories.
+    /// True: messages come with payloads, content types, headers, tags and histories.
     pub payload: bool,
 }
 

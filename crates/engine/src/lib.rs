@@ -92,5 +92,5 @@ pub const BEHAVIOUR_VERSION: u16 = 18;
 /// | 14 | costs of messages, and those that their holders report |
 /// | 16 | queues push to endpoints |
 /// | 17 | what was spent under a rate stays so under another one; what dies held stays in its queue |
-/// | 18 | queues have indexes of their messages |
+/// | 18 | queues have indexes of their messages; the version of a held message tells its time |
 pub const BEHAVIOUR_OLDEST: u16 = 11;

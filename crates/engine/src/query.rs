@@ -250,7 +250,8 @@ pub struct MessageView {
     pub deliveries: u16,
     /// When it was sent, in microseconds since the Unix epoch.
     pub sent_at_us: u64,
-    /// Delayed: when it becomes ready. Blocked: when it may, if that is to come. Leased: when the lease ends.
+    /// Delayed: when it becomes ready. Blocked, and held once it is approved: when it may, if that is to
+    /// come. Leased: when the lease ends.
     pub deadline_us: Option<u64>,
     /// Leased: proof of the running delivery, for operators.
     pub receipt: Option<Receipt>,

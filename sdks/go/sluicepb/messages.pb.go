@@ -761,7 +761,7 @@ type SearchMessagesRequest struct {
 	Cursor *string `protobuf:"bytes,4,opt,name=cursor,proto3,oneof" json:"cursor,omitempty"`
 	// Maximum number of messages, 1 to 1,000; default 100.
 	Limit *uint32 `protobuf:"varint,5,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
-	// Whether payloads, content types, headers and histories are included; default false.
+	// Whether payloads, content types, headers, tags and histories are included; default false.
 	Payload       *bool `protobuf:"varint,6,opt,name=payload,proto3,oneof" json:"payload,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1128,7 +1128,7 @@ type StoredMessage struct {
 	MaxAttempts uint32 `protobuf:"varint,6,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
 	Deliveries  uint32 `protobuf:"varint,7,opt,name=deliveries,proto3" json:"deliveries,omitempty"`
 	SentAtMs    uint64 `protobuf:"varint,8,opt,name=sent_at_ms,json=sentAtMs,proto3" json:"sent_at_ms,omitempty"`
-	// Delayed: when it becomes ready. Leased: when the lease ends.
+	// Delayed: when it becomes ready. Held: when it may at the earliest. Leased: when the lease ends.
 	DeadlineMs *uint64 `protobuf:"varint,9,opt,name=deadline_ms,json=deadlineMs,proto3,oneof" json:"deadline_ms,omitempty"`
 	// Leased: receipt of the present delivery, for operators.
 	Receipt     string  `protobuf:"bytes,10,opt,name=receipt,proto3" json:"receipt,omitempty"`

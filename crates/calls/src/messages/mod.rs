@@ -36,7 +36,7 @@ pub struct List {
     cursor: Option<String>,
     /// Most messages of the page.
     limit: Option<PageSize>,
-    /// True: payloads, content types, headers and histories are shown; default false.
+    /// True: payloads, content types, headers, tags and histories are shown; default false.
     payload: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct DeadList {
     cursor: Option<String>,
     /// Most messages of the page.
     limit: Option<PageSize>,
-    /// True: payloads, content types, headers and histories are shown; default true.
+    /// True: payloads, content types, headers, tags and histories are shown; default true.
     payload: Option<bool>,
 }
 

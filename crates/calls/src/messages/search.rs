@@ -35,7 +35,7 @@ pub struct Search {
     cursor: Option<String>,
     /// Most messages of the page.
     limit: Option<PageSize>,
-    /// True: payloads, content types, headers and histories are shown; default false.
+    /// True: payloads, content types, headers, tags and histories are shown; default false.
     payload: bool,
 }
 

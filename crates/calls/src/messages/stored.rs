@@ -55,7 +55,8 @@ pub struct Message {
     deliveries: u16,
     /// When it was sent, in milliseconds since the Unix epoch.
     sent_at_ms: u64,
-    /// Delayed: when it becomes ready; leased: when the lease ends, in milliseconds since the Unix epoch.
+    /// Delayed: when it becomes ready; held: when it may at the earliest, once it is approved; leased: when
+    /// the lease ends. In milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     deadline_ms: Option<u64>,
     /// Leased: proof of the running delivery, for those who may receive from the queue.

@@ -350,14 +350,22 @@ impl QueueModule {
         first.into_iter().map(|slot| self.message_view(slot, core)).collect()
     }
 
+    /// See [`MessageView::deadline_us`].
+    fn deadline_us(&self, slot: MessageSlot, state: State, time_us: u64, core: &Core) -> Option<u64> {
+        match state {
+            State::Delayed | State::Leased => Some(time_us),
+            State::Blocked => Some(time_us).filter(|time_us| *time_us > core.now_us),
+            State::Held => Some(self.due_of_held(slot)).filter(|due_us| *due_us > core.now_us),
+            State::Ready | State::Dead | State::Done => None,
+        }
+    }
+
     pub(crate) fn message_view(&self, slot: MessageSlot, core: &Core) -> MessageView {
         let message = self.messages.get(slot);
         let queue = self.queues.get(message.queue);
         let id = self.id_of(message, queue, core);
         // A slot in use has a state.
         let state = message.state.unwrap_or(State::Held);
-        let timed = matches!(state, State::Delayed | State::Leased)
-            || (state == State::Blocked && message.time_us > core.now_us);
         let options = self.extras.options(message.extras);
         let ordering = options.map_or(Slot::NIL, |options| options.ordering);
         let (limit, cost) = self.line_and_cost(message.extras);
@@ -379,7 +387,7 @@ impl QueueModule {
             max_attempts: queue.max_attempts(message),
             deliveries: message.deliveries,
             sent_at_us: message.sent_at_us,
-            deadline_us: timed.then_some(time_us),
+            deadline_us: self.deadline_us(slot, state, time_us, core),
             receipt: (state == State::Leased).then(|| core.receipt(id, token)),
             holder: self.holder(slot),
             backoff: self.extras.backoff(message.extras).unwrap_or(queue.settings.backoff),
@@ -415,7 +423,7 @@ impl QueueModule {
             blob: message.blob(),
             tags: changed.and_then(|changed| changed.tags),
             cancelled: changed.is_some_and(|changed| changed.cancelled),
-            version: self.version(slot),
+            version: self.version(slot, core),
             changes: Vec::new(),
             history: Vec::new(),
         }

@@ -23,6 +23,34 @@ async fn show(server: &Server, id: &str) -> Value {
 const OK: (u16, String) = (200, String::new());
 
 #[tokio::test]
+async fn what_is_approved_by_its_version_has_the_time_that_was_looked_at() {
+    let server = Server::start().await;
+    let id = send(&server, json!({"payload": "x", "hold": true})).await;
+    let held = show(&server, &id).await;
+    assert_eq!(held.get("deadline_ms"), None);
+    assert_eq!(change(&server, &id, "change", json!({"delay_ms": 86_400_000})).await, OK);
+    let old = json!({"version": held["version"]});
+    assert_eq!(change(&server, &id, "approve", old).await, (409, "version_mismatch".to_owned()));
+    let later = show(&server, &id).await;
+    assert!(later["deadline_ms"].as_u64() > held["sent_at_ms"].as_u64(), "{later}");
+    assert_eq!(change(&server, &id, "approve", json!({"version": later["version"]})).await, OK);
+    assert_eq!(show(&server, &id).await["state"], "delayed");
+}
+
+#[tokio::test]
+async fn tags_are_shown_with_payloads_and_only_then() {
+    let server = Server::start().await;
+    send(&server, json!({"payload": "x", "tags": ["red"]})).await;
+    let other = send(&server, json!({"payload": "x", "tags": ["red"]})).await;
+    assert_eq!(change(&server, &other, "change", json!({"tags": ["red", "blue"]})).await, OK);
+    for (query, expected) in [("", [None, None]), ("?payload=true", [Some(1), Some(2)])] {
+        let page = server.get(&format!("/v1/queues/a/messages{query}")).await.json();
+        let tags = |at: usize| page["messages"][at]["tags"].as_array().map(Vec::len);
+        assert_eq!([tags(0), tags(1)], expected, "{query}");
+    }
+}
+
+#[tokio::test]
 async fn a_message_is_held_approved_changed_moved_and_cancelled() {
     let server = Server::start().await;
     server.post("/v1/queues/b/messages", r#"{"payload":"there"}"#).await;

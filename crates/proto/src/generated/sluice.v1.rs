@@ -1129,7 +1129,7 @@ pub struct SearchMessagesRequest {
     /// Maximum number of messages, 1 to 1,000; default 100.
     #[prost(uint32, optional, tag = "5")]
     pub limit: ::core::option::Option<u32>,
-    /// Whether payloads, content types, headers and histories are included; default false.
+    /// Whether payloads, content types, headers, tags and histories are included; default false.
     #[prost(bool, optional, tag = "6")]
     pub payload: ::core::option::Option<bool>,
 }
@@ -1208,7 +1208,7 @@ pub struct StoredMessage {
     pub deliveries: u32,
     #[prost(uint64, tag = "8")]
     pub sent_at_ms: u64,
-    /// Delayed: when it becomes ready. Leased: when the lease ends.
+    /// Delayed: when it becomes ready. Held: when it may at the earliest. Leased: when the lease ends.
     #[prost(uint64, optional, tag = "9")]
     pub deadline_ms: ::core::option::Option<u64>,
     /// Leased: receipt of the present delivery, for operators.

@@ -134,7 +134,7 @@ fn compare_message(world: &ModelState, id: MessageId, message: &Message, engine:
         && view.backoff == backoff
         && view.blob == message.blob;
     ensure!(same, "the engine shows {view:?}, the model has {message:?}");
-    compare_place(&view, message)?;
+    compare_place(&view, message, engine.time_us())?;
     message.compare_results(&view)?;
     message.changes.compare(&view)?;
     message.compare_flow(id, engine)?;
@@ -143,7 +143,7 @@ fn compare_message(world: &ModelState, id: MessageId, message: &Message, engine:
     compare_history(&view, message)
 }
 
-fn compare_place(view: &MessageView, message: &Message) -> Checked {
+fn compare_place(view: &MessageView, message: &Message, now_us: u64) -> Checked {
     if view.state == State::Blocked {
         return Ok(());
     }
@@ -156,7 +156,10 @@ fn compare_place(view: &MessageView, message: &Message) -> Checked {
         MessagePlace::Delayed { until_us } => (Some(until_us), None, origin),
         MessagePlace::Ready { .. } | MessagePlace::Done { .. } => (None, None, origin),
         MessagePlace::Leased { token, until_us, .. } => (Some(until_us), Some(token), origin),
-        MessagePlace::Held { reason } | MessagePlace::Dead { reason } => (None, None, Some(reason)),
+        MessagePlace::Held { reason } => {
+            (Some(message.changes.due_us).filter(|due_us| *due_us > now_us), None, Some(reason))
+        }
+        MessagePlace::Dead { reason } => (None, None, Some(reason)),
     };
     let shown = (view.deadline_us, view.receipt.map(|receipt| receipt.token), view.reason);
     ensure!(

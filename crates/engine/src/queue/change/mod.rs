@@ -27,7 +27,7 @@ use crate::queue::QueueModule;
 use crate::queue::limit::COSTS_SINCE;
 use crate::queue::message::lookup::queue_not_found;
 use crate::queue::record::change::{ChangeRecord, ChangeStep, SetFields};
-use crate::queue::state::changed::{Changed, Entry};
+use crate::queue::state::changed::{Changed, DUE_IN_VERSION_SINCE, Entry};
 use crate::queue::state::message::{BlockedBy, Message, Reason};
 use crate::queue::state::{MessageSlot, QueueSlot};
 use crate::search::SearchKind;
@@ -108,7 +108,7 @@ impl QueueModule {
             return Err(Error::MessageNotFound { id: id.to_string() });
         };
         self.expect_decided(slot, core)?;
-        if version != 0 && version != self.version(slot) {
+        if version != 0 && version != self.version(slot, core) {
             return Err(Error::VersionMismatch { id: id.to_string() });
         }
         let verb = match step {
@@ -332,12 +332,19 @@ impl QueueModule {
     }
 
     /// A number that is another one after each change of what a message is and where it stands; never 0.
-    pub(crate) fn version(&self, slot: MessageSlot) -> u64 {
+    pub(crate) fn version(&self, slot: MessageSlot, core: &Core) -> u64 {
         let message = self.messages.get(slot);
-        let tags = self.extras.changed(message.extras).and_then(|changed| changed.tags);
+        let changed = self.extras.changed(message.extras);
+        let tags = changed.and_then(|changed| changed.tags);
         let tags = tags.map_or(0, |tags| mix(tags.index ^ mix(u64::from(tags.item) + 1)));
         let (_, cost) = self.line_and_cost(message.extras);
         let extras = if cost == Cost::default() { tags } else { mix(tags ^ mix(cost.0.into())) };
+        let due_us = changed.map_or(0, |changed| changed.due_us);
+        let extras = if due_us == 0 || core.expect_behaviour(DUE_IN_VERSION_SINCE).is_err() {
+            extras
+        } else {
+            mix(extras.rotate_left(1) ^ mix(due_us))
+        };
         version_of(message, extras).max(1)
     }
 }

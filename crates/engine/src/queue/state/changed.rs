@@ -7,6 +7,9 @@ use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
+/// Behaviour version from which on the version of a held message tells the time of its delivery.
+pub(crate) const DUE_IN_VERSION_SINCE: u16 = 18;
+
 /// A change that was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {

@@ -439,7 +439,7 @@ export type SearchMessagesRequest = Message<"sluice.v1.SearchMessagesRequest"> &
   limit?: number | undefined;
 
   /**
-   * Whether payloads, content types, headers and histories are included; default false.
+   * Whether payloads, content types, headers, tags and histories are included; default false.
    *
    * @generated from field: optional bool payload = 6;
    */
@@ -651,7 +651,7 @@ export type StoredMessage = Message<"sluice.v1.StoredMessage"> & {
   sentAtMs: bigint;
 
   /**
-   * Delayed: when it becomes ready. Leased: when the lease ends.
+   * Delayed: when it becomes ready. Held: when it may at the earliest. Leased: when the lease ends.
    *
    * @generated from field: optional uint64 deadline_ms = 9;
    */
