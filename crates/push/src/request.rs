@@ -120,12 +120,13 @@ impl Template {
 fn pass_on<'a>(headers: &mut HeaderMap, of_message: impl Iterator<Item = (&'a str, &'a str)>) {
     for (name, value) in of_message {
         let lower = name.to_ascii_lowercase();
-        let name = match TRACE.contains(&lower.as_str()) {
-            true => lower,
-            false => format!("{HEADER_PREFIX}{lower}"),
-        };
-        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
-            headers.insert(name, value);
+        let is_trace = TRACE.contains(&lower.as_str());
+        let name = if is_trace { lower } else { format!("{HEADER_PREFIX}{lower}") };
+        match (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
+            (Ok(name), Ok(value)) if is_trace => drop(headers.insert(name, value)),
+            // Names of a message may differ in nothing but small and large letters.
+            (Ok(name), Ok(value)) => drop(headers.append(name, value)),
+            _ => {}
         }
     }
 }
@@ -133,6 +134,18 @@ fn pass_on<'a>(headers: &mut HeaderMap, of_message: impl Iterator<Item = (&'a st
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headers_that_differ_in_case_are_all_passed_on_but_for_a_trace() {
+        let mut headers = HeaderMap::new();
+        pass_on(
+            &mut headers,
+            [("a", "1"), ("A", "3"), ("traceparent", "x"), ("TraceParent", "y")].into_iter(),
+        );
+        let all: Vec<&HeaderValue> = headers.get_all("sluice-header-a").iter().collect();
+        assert_eq!(all, ["1", "3"]);
+        assert_eq!(headers.get_all("traceparent").iter().count(), 1);
+    }
 
     #[test]
     fn headers_of_the_server_and_secrets_cannot_be_set() {
