@@ -30,7 +30,7 @@ pub(crate) struct Pusher {
     pub(crate) node: Node,
     pub(crate) view: PushView,
     pub(crate) hold: Arc<Hold>,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     log: Arc<Log>,
     client: Client,
     template: Template,

@@ -17,12 +17,11 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::answer::Verdict;
+use crate::budget::Share;
 use crate::held::{Held, give_back};
 use crate::hold::{self, Turns};
 use crate::pusher::{Ended, Pusher};
 
-/// Bytes of messages of a queue that are held; one more message may exceed them.
-pub const HELD_BYTES_MAX: u64 = 16 << 20;
 /// Messages that are held for each push at a time, so that none waits for a commit of the log.
 const HELD_PER_PUSH: u32 = 4;
 /// Pause after a consumer could not be attached, or was lost.
@@ -113,7 +112,7 @@ struct Session<'p> {
     pushes: JoinSet<Pushed>,
     /// Settlements on their way.
     settling: JoinSet<()>,
-    held_bytes: u64,
+    share: Share,
     turns: Turns,
     credit: u32,
     /// True from a hold on for which nothing is kept in hand, until it is over.
@@ -146,7 +145,7 @@ impl<'p> Session<'p> {
             waiting: VecDeque::new(),
             pushes: JoinSet::new(),
             settling: JoinSet::new(),
-            held_bytes: 0,
+            share: pusher.shared.budget.share(),
             turns,
             credit,
             lets_go: false,
@@ -166,21 +165,18 @@ impl<'p> Session<'p> {
                 return End::Stopped;
             }
             let next = self.begin_pushes();
-            let free_bytes = HELD_BYTES_MAX.saturating_sub(self.held_bytes);
-            let listens = free_bytes > 0 || next == Next::Detached;
+            let most = usize::from(self.pusher.view.concurrency);
+            let room = self.share.room();
+            let listens = room > 0 || next == Next::Detached;
             let at = if let Next::At(at) = next { Some(at) } else { None };
             tokio::select! {
                 biased;
                 () = stopped(stop) => return End::Stopped,
-                event = self.consumer.next(usize::from(self.pusher.view.concurrency), free_bytes), if listens => {
-                    match event {
-                        Ok(Event::Delivered(messages)) => {
-                            if !self.take(messages) {
-                                return End::Lost;
-                            }
-                        }
-                        Ok(Event::Cancelled(receipts)) => self.forget(&receipts),
-                        Ok(Event::Detached(_)) | Err(_) => return End::Lost,
+                bytes = self.consumer.ready(most, room), if listens => {
+                    // Others may have taken the room meanwhile.
+                    let may_take = next == Next::Detached || bytes == 0 || self.share.room() > 0;
+                    if may_take && !self.take_event(most, bytes).await {
+                        return End::Lost;
                     }
                 }
                 Some(pushed) = self.pushes.join_next() => {
@@ -289,6 +285,23 @@ impl<'p> Session<'p> {
         }
     }
 
+    /// Takes in the event that is ready, at most so many messages and bytes; false: the consumer is lost.
+    async fn take_event(&mut self, messages: usize, bytes: u64) -> bool {
+        let bytes = bytes.min(self.share.room());
+        // Others see it before it is read.
+        self.share.take(bytes);
+        let event = self.consumer.next(messages, bytes).await;
+        self.share.give(bytes);
+        match event {
+            Ok(Event::Delivered(messages)) => self.take(messages),
+            Ok(Event::Cancelled(receipts)) => {
+                self.forget(&receipts);
+                true
+            }
+            Ok(Event::Detached(_)) | Err(_) => false,
+        }
+    }
+
     /// Takes in messages; false: some are another queue's, which has the name of this one by now.
     fn take(&mut self, messages: Vec<Delivered>) -> bool {
         let view = &self.pusher.view;
@@ -296,7 +309,7 @@ impl<'p> Session<'p> {
         for message in messages {
             let receipt = message.delivery.receipt;
             self.reached = receipt.token;
-            self.held_bytes += message.blob.len() as u64;
+            self.share.take(message.blob.len() as u64);
             are_own &= message.delivery.queue == view.queue;
             let held = Held::new(self.pusher.node.clone(), view.namespace, receipt);
             match self.cancelled.remove(&receipt.token) {
@@ -338,13 +351,13 @@ impl<'p> Session<'p> {
         if these.is_empty() {
             return;
         }
-        self.held_bytes -= these.iter().map(|waiting| waiting.message.blob.len() as u64).sum::<u64>();
+        self.share.give(these.iter().map(|waiting| waiting.message.blob.len() as u64).sum());
         self.settling.spawn(give_back(these.into_iter().map(|waiting| waiting.held).collect()));
     }
 
     /// Takes in the end of a push, and settles it.
     async fn end_push(&mut self, pushed: Pushed) -> Option<End> {
-        self.held_bytes -= pushed.bytes;
+        self.share.give(pushed.bytes);
         match &pushed.ended.verdict {
             Verdict::Later { delay, .. } => {
                 self.pusher.hold.extend(self.pusher.node.clock(), *delay);
@@ -383,6 +396,7 @@ mod tests {
     use sluice_engine::settings::QueuePatch;
 
     use super::*;
+    use crate::budget::{HELD_BYTES_MAX, HELD_BYTES_OF_ALL_MAX};
     use crate::shared::Shared;
     use crate::target::Target;
     use crate::tests::{Bed, options};
@@ -405,6 +419,30 @@ mod tests {
         let (_stop, mut stopping) = watch::channel(true);
         assert_eq!(session.run(&mut stopping).await, End::Stopped);
         assert_eq!((session.pushes.len(), session.waiting.len()), (0, 1));
+    }
+
+    #[tokio::test]
+    async fn where_others_hold_all_bytes_one_message_is_taken_at_a_time() {
+        let url = "http://127.0.0.1:1/";
+        let paused = QueuePatch { push_paused: Some(true), ..QueuePatch::default() };
+        let bed = Bed::new(url, paused, options("127.0.0.0/8")).await;
+        for message in ["a", "b", "c"] {
+            bed.send(message).await;
+        }
+        let view = bed.node.pushes(0).await.unwrap().pop().unwrap();
+        let shared = Arc::new(Shared::new(options("127.0.0.0/8")));
+        let mut others = shared.budget.share();
+        others.take(HELD_BYTES_OF_ALL_MAX);
+        let target = Target::parse(url).unwrap();
+        let pusher = Arc::new(Pusher::new(bed.node.clone(), shared, Default::default(), view, target));
+        let mut session = Session::begin(&pusher).await.unwrap();
+        let bytes = session.consumer.ready(9, HELD_BYTES_MAX).await;
+        assert!(session.take_event(9, bytes).await);
+        assert_eq!((session.waiting.len(), session.share.room()), (1, 0));
+        others.give(HELD_BYTES_OF_ALL_MAX);
+        let bytes = session.consumer.ready(9, session.share.room()).await;
+        assert!(session.take_event(9, bytes).await);
+        assert_eq!(session.waiting.len(), 3);
     }
 
     #[test]
