@@ -120,6 +120,42 @@ test('a proposer begins where it may propose, and what it sends is held', async 
   assert.deepEqual([sent.state, sent.payload], ['held', 'pay 12']);
 });
 
+test('the first token stays shown until its dialog is closed, and its maker is signed in with it', async (t) => {
+  const open = await start();
+  t.after(() => open.stop());
+  const page = await open.page();
+  await page.open('tokens');
+  await page.getByRole('button', { name: 'New token' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('root');
+  await dialog.getByLabel('Scopes').fill('*=admin');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  const token = (await dialog.locator('.payload').textContent()).trim();
+  await page.getByRole('row', { name: /root/ }).waitFor();
+  assert.equal(await dialog.locator('.payload').textContent(), token);
+  assert.equal((await caller(open.address, token)('GET', '/whoami')).name, 'root');
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await page.getByText('Sign out').waitFor();
+  assert.equal(await page.locator('.identity').textContent(), 'root');
+  assert.deepEqual(page.faults, []);
+});
+
+test('a session that ends leaves the dialog that is open', async (t) => {
+  const { id, token } = await admin('POST', '/tokens', { name: 'leaves', scopes: ['sluice://ns/*?perm=admin'] });
+  const page = await world.page();
+  t.after(() => page.context().close());
+  await signIn(page, token);
+  await page.getByRole('heading', { name: 'invoices' }).waitFor();
+  await page.open('documents/config%2Fweb');
+  await page.getByRole('button', { name: 'Upload' }).click();
+  await admin('DELETE', `/tokens/${id}`);
+  await page.getByLabel('Name', { exact: true }).fill('typed');
+  await page.getByRole('dialog').locator('input[type=file]').setInputFiles({ name: 'a', mimeType: 'text/plain', buffer: Buffer.from('a') });
+  await page.getByRole('dialog').getByRole('button', { name: 'Upload' }).click();
+  await page.getByLabel('Token').waitFor();
+  assert.equal(await page.getByRole('dialog').getByLabel('Name', { exact: true }).inputValue(), 'typed');
+});
+
 test('the session is a cookie that scripts cannot read', async () => {
   const page = await world.page();
   await signIn(page, observer);

@@ -42,9 +42,8 @@ function titleOf({ route, parameters, namespace }) {
   return [what, route?.title, namespace !== 'default' && namespace, 'Sluice'].filter(Boolean).join(' · ');
 }
 
-function Console({ identity, place, onSignOut }) {
+function Console({ identity, place, show, signIn, onSignOut }) {
   const { namespace, route } = place;
-  const [dialog, show] = useState(null);
   const known = useLoad((signal) => api.getOr({ namespaces: [] }, '/v1/namespaces', { signal }), []);
   // Without a place a right is needed at what the view shows.
   const can = useMemo(() => {
@@ -53,7 +52,7 @@ function Console({ identity, place, onSignOut }) {
   }, [identity, place]);
   const names = new Set(['default', namespace, ...(known.data?.namespaces ?? []).map(({ name }) => name)]);
   const first = (name) => (ROUTES.find((one) => one.group !== undefined && rightsIn(identity, name)(one.right, one.at)) ?? ROUTES[0]).id;
-  const app = { ...place, identity, can, show, namespaces: [...names].sort(), inNamespace: (name) => href(name, first(name)) };
+  const app = { ...place, identity, can, show, signIn, namespaces: [...names].sort(), inNamespace: (name) => href(name, first(name)) };
   useEffect(() => {
     document.title = titleOf(place);
     // Who may not see the overview begins with what they may do.
@@ -64,7 +63,6 @@ function Console({ identity, place, onSignOut }) {
       ${route && can(route.right)
         ? html`<${View} key=${`${namespace}${location.pathname}`} route=${route} />`
         : html`<${NotHere} can=${can} route=${route} />`}
-      <${ActionHost} dialog=${dialog} onClose=${() => show(null)} />
     </${Shell}>
   </${App.Provider}>`;
 }
@@ -72,6 +70,7 @@ function Console({ identity, place, onSignOut }) {
 function Root() {
   const [place, setPlace] = useState(current);
   const [who, setWho] = useState({});
+  const [dialog, show] = useState(null);
   const take = (answer) => answer.then((identity) => setWho({ identity }), (error) => setWho({ error }));
   const ask = useCallback(() => take(api.get('/v1/whoami')), []);
   useEffect(() => {
@@ -79,11 +78,16 @@ function Root() {
     api.whenUnauthenticated(() => setWho({ error: { status: 401 } }));
     take(asked);
   }, []);
+  const signIn = (token) => api.post('/console/session', { token }).then(ask, ask);
   const signOut = () => api.remove('/console/session').then(ask, ask);
-  if (who.error?.status === 401) return html`<${SignIn} onSignedIn=${ask} />`;
-  if (who.error) return html`<${Problem} error=${who.error} retry=${ask} />`;
-  if (!who.identity) return html`<${Loading} />`;
-  return html`<${Console} identity=${who.identity} place=${place} onSignOut=${signOut} />`;
+  const content = () => {
+    if (who.error?.status === 401) return html`<${SignIn} onSignedIn=${ask} />`;
+    if (who.error) return html`<${Problem} error=${who.error} retry=${ask} />`;
+    if (!who.identity) return html`<${Loading} />`;
+    return html`<${Console} identity=${who.identity} place=${place} show=${show} signIn=${signIn} onSignOut=${signOut} />`;
+  };
+  // A dialog stays when its caller is no longer signed in: it may show what is shown once only.
+  return html`${content()}<${ActionHost} dialog=${dialog} onClose=${() => show(null)} />`;
 }
 
 // Asked while the view is loaded, not one after the other.

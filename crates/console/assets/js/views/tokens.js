@@ -1,6 +1,6 @@
 // Tokens for clients: list, create, revoke.
 
-import { Action, Empty, Heading, Loaded, Table, Time, api, given, html, readDuration, readList, useGet } from '../kit.js';
+import { Action, Empty, Heading, Loaded, Table, Time, api, given, html, readDuration, readList, useApp, useGet } from '../kit.js';
 
 const FIELDS = [
   { name: 'name', label: 'Name', required: true },
@@ -15,15 +15,18 @@ const scopeOf = (text) => {
 };
 
 function Create({ onDone }) {
+  const { identity, signIn } = useApp();
   const run = async (values) => {
     const { token } = await api.post('/v1/tokens', given({
       name: values.name,
       scopes: (readList(values.scopes) ?? []).map(scopeOf),
       ttl_ms: readDuration('ttl_ms', values.ttl_ms),
     }));
+    // Who has no credentials needs them from now on. The token is shown whatever becomes of that.
+    if (!identity.proof) await signIn(token).catch(() => {});
     return html`Keep the token: the server stores only a hash of it and cannot show it again.<pre class="payload" tabindex="0">${token}</pre>`;
   };
-  const body = () => html`<p class="hint-box">Once there is a token, every caller of this server must authenticate.</p>`;
+  const body = () => html`<p class="hint-box">Once there is a token, every caller of this server must authenticate; the first one signs this browser in.</p>`;
   return html`<${Action} label="New token" right="admin" kind="primary" title="New token" confirm="Create" fields=${FIELDS} initial=${{ name: '', scopes: '', ttl_ms: '' }} body=${body} run=${run} onDone=${onDone} />`;
 }
 
