@@ -1,16 +1,18 @@
 // A payload as text, as a tree of JSON, or in hex.
 
 import { bytes as size, html, useMemo, useState } from '../kit.js';
+import { Tree, readTree } from './json_tree.js';
 
 const fromBase64 = (text) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
 
 /** `{text, octets, json}` of a payload; `text` is absent if the octets are not UTF-8, `json` if it is not JSON. */
-export function contentOf(text, base64) {
+function contentOf(text, base64) {
   if (base64 !== undefined) return { octets: fromBase64(base64) };
   const content = { text: text ?? '', octets: new TextEncoder().encode(text ?? '') };
   if (/^\s*[[{"\d-]|^\s*(true|false|null)\s*$/.test(content.text)) {
     try {
-      content.json = JSON.parse(content.text);
+      JSON.parse(content.text);
+      content.json = readTree(content.text);
     } catch {
       // No JSON: it is shown as text.
     }
@@ -34,26 +36,6 @@ function hexRows(octets) {
 const Hex = ({ octets }) => html`<pre class="payload" tabindex="0">${hexRows(octets)}</pre>
   ${octets.length > HEX_ROWS * 16 && html`<p class="muted">The first ${size(HEX_ROWS * 16)} of ${size(octets.length)}.</p>`}`;
 
-const ITEMS_SHOWN = 200;
-
-function Scalar({ value }) {
-  const kind = value === null ? 'null' : typeof value;
-  return html`<span class=${`json-${kind}`}>${JSON.stringify(value)}</span>`;
-}
-
-function Tree({ name, value, depth = 0 }) {
-  const label = name === undefined ? '' : html`<span class="json-name">${name}</span>: `;
-  if (value === null || typeof value !== 'object') return html`<div class="json-row">${label}<${Scalar} value=${value} /></div>`;
-  const entries = Object.entries(value);
-  const brackets = Array.isArray(value) ? ['[', ']'] : ['{', '}'];
-  if (!entries.length) return html`<div class="json-row">${label}${brackets.join('')}</div>`;
-  return html`<details class="json" open=${depth < 3}>
-    <summary>${label}<span class="muted">${brackets[0]}${entries.length}${brackets[1]}</span></summary>
-    ${entries.slice(0, ITEMS_SHOWN).map(([key, item]) => html`<${Tree} name=${key} value=${item} depth=${depth + 1} />`)}
-    ${entries.length > ITEMS_SHOWN && html`<div class="json-row muted">and ${entries.length - ITEMS_SHOWN} more</div>`}
-  </details>`;
-}
-
 /** The viewer, with a choice of the ways that fit. */
 export function Payload({ text, base64, contentType }) {
   const content = useMemo(() => contentOf(text, base64), [text, base64]);
@@ -67,7 +49,8 @@ export function Payload({ text, base64, contentType }) {
       </div>
       <span class="muted">${size(content.octets.length)}${contentType ? `, ${contentType}` : ''}</span>
     </div>
-    ${way === 'JSON' && html`<div class="payload tree" tabindex="0" role="region" aria-label="JSON tree"><${Tree} value=${content.json} /></div>`}
+    ${way === 'JSON' && html`${content.json.twice && html`<p class="warn-text">A name stands twice in one object: programs read one of its values, not all the same one.</p>`}
+      <div class="payload tree" tabindex="0" role="region" aria-label="JSON tree"><${Tree} node=${content.json.tree} /></div>`}
     ${way === 'Text' && html`<pre class="payload" tabindex="0">${content.text || ' '}</pre>`}
     ${way === 'Hex' && html`<${Hex} octets=${content.octets} />`}
   </div>`;
