@@ -65,7 +65,9 @@ export function Fields({ fields, form, error }) {
 }
 
 const empty = (text) => text === undefined || String(text).trim() === '';
-const fault = (name, message) => Object.assign(new Error(message), { code: 'not_sent', details: { field: name } });
+
+/** An error that stands beside the field with this name. */
+export const fault = (name, message) => Object.assign(new Error(message), { code: 'not_sent', details: { field: name } });
 
 /** A whole number, or `undefined` if nothing is written. */
 export function readNumber(name, text) {

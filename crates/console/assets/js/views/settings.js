@@ -1,6 +1,6 @@
 // The settings of a queue, with their meaning as the server's description of the API tells it.
 
-import { Card, Fields, Loaded, Problem, api, exactDuration, given, html, readDuration, readJson, readNumber, useForm, useHere, useLoad, useState } from '../kit.js';
+import { Card, Fields, Loaded, Problem, api, exactDuration, fault, html, readDuration, readJson, readNumber, useForm, useHere, useLoad, useState } from '../kit.js';
 import { QueueFrame } from '../parts/queue_frame.js';
 
 const SWITCHES = ['paused', 'closed'];
@@ -26,12 +26,20 @@ function written(name, value) {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-function read(name, schema, text) {
+function readOne(name, schema, text) {
   if (isDuration(name)) return readDuration(name, text);
   if (has(schema, 'boolean')) return text === 'true';
   if (has(schema, 'integer')) return readNumber(name, text);
   if (AS_JSON.includes(name)) return readJson(name, text);
   return text;
+}
+
+/** An emptied field is the empty value of its setting, if there is one. */
+function read(name, schema, text, former) {
+  const value = readOne(name, schema, text);
+  if (value !== undefined) return value;
+  if (typeof UNSET[name] === 'object') return UNSET[name];
+  throw fault(name, `${name} needs a value: now it is ${former}`);
 }
 
 async function load(p, name, signal) {
@@ -42,22 +50,25 @@ async function load(p, name, signal) {
     const target = schema.$ref && schemas[schema.$ref.split('/').at(-1)];
     return [key, { ...target, ...schema }];
   });
-  return { settings: { ...UNSET, ...queue.settings }, schemas: Object.fromEntries(resolved) };
+  return { settings: queue.settings, schemas: Object.fromEntries(resolved) };
 }
 
-function Form({ data, url, reload }) {
+function Form({ data, url }) {
   const { can } = useHere();
   const names = Object.keys(data.schemas);
-  const before = Object.fromEntries(names.map((name) => [name, written(name, data.settings[name])]));
+  const all = (settings) => Object.fromEntries(names.map((name) => [name, written(name, settings[name] ?? UNSET[name])]));
+  const [before, setBefore] = useState(() => all(data.settings));
   const form = useForm(before);
   const [state, setState] = useState({ error: null, saved: false });
   const changed = names.filter((name) => form.values[name] !== before[name]);
   const submit = async (event) => {
     event.preventDefault();
     try {
-      await api.patch(url, given(Object.fromEntries(changed.map((name) => [name, read(name, data.schemas[name], form.values[name])]))));
+      const changes = changed.map((name) => [name, read(name, data.schemas[name], form.values[name], before[name])]);
+      const now = all((await api.patch(url, Object.fromEntries(changes))).settings);
+      setBefore(now);
+      form.setValues(now);
       setState({ error: null, saved: true });
-      reload();
     } catch (error) {
       setState({ error, saved: false });
     }
@@ -79,6 +90,6 @@ export default function Settings() {
   const url = p + api.path('queues', parameters.queue);
   const state = useLoad((signal) => load(p, parameters.queue, signal), [url]);
   return html`<${QueueFrame} here="settings">
-    <${Loaded} state=${state}>${(data) => html`<${Card}><${Form} data=${data} url=${url} reload=${state.reload} /></${Card}>`}</${Loaded}>
+    <${Loaded} state=${state}>${(data) => html`<${Card}><${Form} data=${data} url=${url} /></${Card}>`}</${Loaded}>
   </${QueueFrame}>`;
 }
