@@ -19,5 +19,5 @@ export const readChange = (values) => given({
   priority: readNumber('priority', values.priority),
   delay_ms: readDuration('delay_ms', values.delay_ms),
   max_attempts: readNumber('max_attempts', values.max_attempts),
-  tags: readList(values.tags),
+  tags: readList('tags', values.tags),
 });

@@ -7,7 +7,7 @@ export const DOCUMENT_FIELDS = [
   { name: 'content_type', label: 'Content type' },
   { name: 'ttl_ms', label: 'Ends after', hint: 'Such as 1h; empty: it stays. Counts anew from each write.' },
   { name: 'history', label: 'Former versions that are kept', type: 'number', min: 0, max: 100 },
-  { name: 'attributes', label: 'Attributes', type: 'textarea', rows: 2, wide: true, hint: 'One "name: value" a line.' },
+  { name: 'attributes', label: 'Attributes', type: 'textarea', rows: 2, wide: true, hint: 'One "name: value" a line, or JSON.' },
 ];
 
 export const readDocument = (values) => given({

@@ -25,7 +25,9 @@ function Control({ field, value, id, describedBy, invalid, onInput }) {
     </select>`;
   }
   if (field.type === 'textarea') {
-    return html`<textarea ...${common} rows=${field.rows ?? 4} spellcheck=${false} value=${value} onInput=${take} placeholder=${field.placeholder}></textarea>`;
+    // A text area knows one end of lines only: a text with the other one keeps it.
+    const takeLines = ({ currentTarget: { value: text } }) => onInput(value.includes('\r\n') ? text.replaceAll('\n', '\r\n') : text);
+    return html`<textarea ...${common} rows=${field.rows ?? 4} spellcheck=${false} value=${value} onInput=${takeLines} placeholder=${field.placeholder}></textarea>`;
   }
   if (field.type === 'file') return html`<input ...${common} type="file" onChange=${(event) => onInput(event.currentTarget.files[0])} />`;
   const type = { number: 'number', password: 'password', search: 'search' }[field.type] ?? 'text';
@@ -87,22 +89,6 @@ export function readDuration(name, text) {
 
 export const readText = (text) => (empty(text) ? undefined : text);
 
-/** Names with values, one `name: value` a line. */
-export function readPairs(name, text) {
-  if (empty(text)) return undefined;
-  const pairs = text.split('\n').filter((line) => line.trim()).map((line) => {
-    const colon = line.indexOf(':');
-    if (colon < 1) throw fault(name, `Expected "name: value" on each line, got "${line}"`);
-    return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
-  });
-  return Object.fromEntries(pairs);
-}
-
-export const writePairs = (pairs) => Object.entries(pairs ?? {}).map(([name, value]) => `${name}: ${value}`).join('\n');
-
-/** A list of texts, separated by commas. */
-export const readList = (text) => (empty(text) ? undefined : text.split(',').map((part) => part.trim()).filter(Boolean));
-
 /** The value of a JSON text. */
 export function readJson(name, text) {
   if (empty(text)) return undefined;
@@ -112,6 +98,41 @@ export function readJson(name, text) {
     throw fault(name, `Expected JSON: ${error.message}`);
   }
 }
+
+/** Reads a short form, or JSON, which begins with a mark of its own. */
+const readShort = (mark, read) => (name, text) => {
+  if (empty(text) || text.trim().startsWith(mark)) return readJson(name, text);
+  return read(name, text);
+};
+
+/** Writes the short form of values where it is read as the same values, else JSON. */
+const writeShort = (write, read) => (values) => {
+  if (!Object.keys(values ?? {}).length) return '';
+  const json = JSON.stringify(values);
+  try {
+    const short = write(values);
+    return JSON.stringify(read('', short)) === json ? short : json;
+  } catch {
+    return json;
+  }
+};
+
+/** Names with values, one `name: value` a line. */
+export const readPairs = readShort('{', (name, text) => {
+  const pairs = text.split('\n').filter((line) => line.trim()).map((line) => {
+    const colon = line.indexOf(':');
+    if (colon < 1) throw fault(name, `Expected "name: value" on each line, got "${line}"`);
+    return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
+  });
+  return Object.fromEntries(pairs);
+});
+
+export const writePairs = writeShort((pairs) => Object.entries(pairs).map(([name, value]) => `${name}: ${value}`).join('\n'), readPairs);
+
+/** A list of texts, separated by commas. */
+export const readList = readShort('[', (name, text) => text.split(',').map((part) => part.trim()).filter(Boolean));
+
+export const writeList = writeShort((list) => list.join(', '), readList);
 
 /** An object without the members that have no value. */
 export const given = (object) => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));

@@ -1,17 +1,17 @@
 // The fields of a message that is sent, by a person or by a schedule.
 
-import { exactDuration, given, readDuration, readJson, readList, readNumber, readPairs, readText, writePairs } from '../kit.js';
+import { exactDuration, given, readDuration, readJson, readList, readNumber, readPairs, readText, writeList, writePairs } from '../kit.js';
 
 export const MESSAGE_FIELDS = [
   { name: 'payload', label: 'Payload', type: 'textarea', wide: true, rows: 8 },
   { name: 'encoding', label: 'Payload is', type: 'select', options: [['text', 'text'], ['base64', 'octets as base64']] },
   { name: 'content_type', label: 'Content type', placeholder: 'application/json' },
-  { name: 'headers', label: 'Headers', type: 'textarea', wide: true, rows: 3, hint: 'One "name: value" a line.' },
+  { name: 'headers', label: 'Headers', type: 'textarea', wide: true, rows: 3, hint: 'One "name: value" a line, or JSON.' },
   { name: 'priority', label: 'Priority', type: 'number', min: 0, max: 9, hint: '0 to 9, higher first.' },
   { name: 'delay_ms', label: 'Delay', hint: 'Such as 30s or 1h30m.' },
   { name: 'ttl_ms', label: 'Expires after', hint: 'If it still waits then.' },
   { name: 'max_attempts', label: 'Maximum attempts', type: 'number', min: 1, hint: 'Empty: as the queue says.' },
-  { name: 'tags', label: 'Tags', hint: 'Separated by commas.' },
+  { name: 'tags', label: 'Tags', hint: 'Separated by commas, or JSON.' },
   { name: 'ordering_key', label: 'Ordering key', hint: 'One of each key is in flight, in the order of sending.' },
   { name: 'fair_key', label: 'Fair key', hint: 'Keys are served in turn.' },
   { name: 'limit_key', label: 'Limit key', hint: 'Counts against the limit per key.' },
@@ -38,7 +38,7 @@ export function readMessage(values) {
     priority: readNumber('priority', values.priority),
     max_attempts: readNumber('max_attempts', values.max_attempts),
     cost: readNumber('cost', values.cost),
-    tags: readList(values.tags),
+    tags: readList('tags', values.tags),
     backoff: readJson('backoff', values.backoff),
     hold: values.hold || undefined,
     ...eachOf(TEXTS, (name) => readText(values[name])),
@@ -57,7 +57,7 @@ export function writeMessage(message) {
     priority: message.priority ? String(message.priority) : '',
     max_attempts: message.max_attempts ? String(message.max_attempts) : '',
     cost: String(message.cost ?? ''),
-    tags: (message.tags ?? []).join(', '),
+    tags: writeList(message.tags),
     backoff: message.backoff ? JSON.stringify(message.backoff) : '',
     hold: message.hold ?? false,
   };

@@ -12,14 +12,32 @@ function Result({ id, note }) {
   return html`<p class="hint-box" role="status">Sent as ${name}. ${note}</p>`;
 }
 
-function Form({ original, queue }) {
+/** A message as the form has it: what is not stored in this form is found from what is. */
+const asSent = (original) => ({
+  ...original,
+  ttl_ms: original.expires_at_ms && original.expires_at_ms - original.sent_at_ms,
+  hold: original.state === 'held',
+});
+
+/** What a message has that the form does not. */
+const leftOut = ({ unique_key: unique, state }, { parents, children, chain, on_failure: failure }) => [
+  unique && `its unique key ${unique}`,
+  state === 'delayed' && 'its delay',
+  parents?.length && 'the messages that it waits for',
+  children?.length && 'the messages that wait for it',
+  chain?.length && `its chain to ${chain.join(', ')}`,
+  failure && `its step to ${failure} if it fails`,
+].filter(Boolean).join('; ');
+
+function Form({ original, flow, queue }) {
   const { p, can } = useHere();
-  const form = useForm({ queue: queue ?? '', cancel_original: false, ...BLANK_MESSAGE, ...(original && { ...writeMessage(original), queue: original.queue }) });
+  const form = useForm({ queue: queue ?? '', cancel_original: false, ...BLANK_MESSAGE, ...(original && { ...writeMessage(asSent(original)), queue: original.queue }) });
   const [state, setState] = useState({ error: null });
   const [key, setKey] = useState(api.requestKey);
   const { queue: target } = form.values;
   const mayCancel = original && can('operate', { queue: original.queue });
   const proposes = target && can('propose', { queue: target }) && !can('send', { queue: target });
+  const left = original && leftOut(original, flow);
   const submit = async (event) => {
     event.preventDefault();
     setState({ error: null, busy: true });
@@ -33,6 +51,7 @@ function Form({ original, queue }) {
     }
   };
   return html`<form onSubmit=${submit} noValidate>
+    ${left && html`<p class="hint-box warn">Not taken over from the original: ${left}.</p>`}
     <${Fields} fields=${[QUEUE, ...MESSAGE_FIELDS, mayCancel && ORIGINAL]} form=${form} error=${state.error} />
     <${Problem} error=${state.error} />
     ${proposes && html`<p class="hint-box">You may propose messages to this queue: this one is held until a person approves it.</p>`}
@@ -50,11 +69,17 @@ async function cancelled(p, { id, version }) {
   }
 }
 
+async function load(p, id, signal) {
+  if (!id) return {};
+  const [original, flow] = await Promise.all([api.get(p + api.path('messages', id), { signal }), api.getOr({}, p + api.path('flows', id), { signal })]);
+  return { original, flow };
+}
+
 export default function Send() {
   const { p, search, to } = useHere();
   const { from, queue } = search;
-  const state = useLoad((signal) => (from ? api.get(p + api.path('messages', from), { signal }) : Promise.resolve(null)), [p, from]);
+  const state = useLoad((signal) => load(p, from, signal), [p, from]);
   const trail = from ? [[from, to('message', { id: from })]] : [];
   return html`<${Heading} title=${from ? 'Edit and resend' : 'Send a message'} trail=${trail} note=${from ? 'This sends a new message with a new id.' : undefined} />
-    <${Loaded} state=${state}>${(original) => html`<${Card}><${Form} original=${original} queue=${queue} /></${Card}>`}</${Loaded}>`;
+    <${Loaded} state=${state}>${(data) => html`<${Card}><${Form} ...${data} queue=${queue} /></${Card}>`}</${Loaded}>`;
 }

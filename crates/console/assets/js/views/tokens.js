@@ -19,7 +19,7 @@ function Create({ onDone }) {
   const run = async (values) => {
     const { token } = await api.post('/v1/tokens', given({
       name: values.name,
-      scopes: (readList(values.scopes) ?? []).map(scopeOf),
+      scopes: (readList('scopes', values.scopes) ?? []).map(scopeOf),
       ttl_ms: readDuration('ttl_ms', values.ttl_ms),
     }));
     // Who has no credentials needs them from now on. The token is shown whatever becomes of that.
