@@ -83,6 +83,17 @@ export async function getOr(fallback, url, options) {
   }
 }
 
+/** Whether there is something at an address. */
+export async function exists(url) {
+  try {
+    await get(url);
+    return true;
+  } catch (error) {
+    if (error.status === 404) return false;
+    throw error;
+  }
+}
+
 /** A text by which the server knows a repeat of a request. */
 export const requestKey = () => Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join('');
 

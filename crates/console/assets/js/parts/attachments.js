@@ -1,6 +1,6 @@
 // The attachments of a document: download, upload, delete.
 
-import { Action, Card, Table, Time, api, bytes, html } from '../kit.js';
+import { Action, Card, Pages, Table, Time, api, bytes, html } from '../kit.js';
 
 const FIELDS = [
   { name: 'file', label: 'File', type: 'file', required: true, wide: true },
@@ -17,7 +17,7 @@ function Upload({ raw, onDone }) {
   return html`<${Action} label="Upload" right="coordinate" title="Attach a file" confirm="Upload" fields=${FIELDS} initial=${{ name: '', replace: false }} run=${run} onDone=${onDone} />`;
 }
 
-export function Attachments({ url, attachments, onDone }) {
+export function Attachments({ url, attachments, next, onDone }) {
   const raw = (name) => `${url}/attachments/raw${api.query({ name })}`;
   const remove = (one) => async () => {
     await api.remove(`${url}/attachments${api.query({ name: one.name, if_etag: one.etag })}`);
@@ -32,5 +32,6 @@ export function Attachments({ url, attachments, onDone }) {
   ];
   return html`<${Card} title="Attachments" actions=${html`<${Upload} raw=${raw} onDone=${onDone} />`}>
     ${attachments.length ? html`<${Table} label="Attachments" columns=${columns} rows=${attachments} keyOf=${(one) => one.name} />` : html`<p class="muted">None.</p>`}
+    <${Pages} next=${next} name="files" />
   </${Card}>`;
 }

@@ -1,6 +1,6 @@
 // The indexes of documents, by which queries find them without a look at each.
 
-import { Action, Badge, Card, Loaded, Table, api, html, number, useGet, useHere } from '../kit.js';
+import { Action, Badge, Card, Loaded, Table, api, html, number, refuseName, useGet, useHere } from '../kit.js';
 import { WHOLE } from '../rights.js';
 
 const FIELDS = [
@@ -14,6 +14,7 @@ export function DocumentIndexes() {
   const state = useGet(url, { every: 3000 });
   const common = { right: 'operate', at: WHOLE, onDone: state.reload };
   const declare = async ({ name, pointer }) => {
+    refuseName((await api.get(url)).indexes.some((one) => one.name === name));
     await api.put(url + api.path(name), { pointer });
     return 'The index is declared: queries use it as soon as it knows all documents.';
   };

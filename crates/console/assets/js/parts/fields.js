@@ -134,5 +134,10 @@ export const readList = readShort('[', (name, text) => text.split(',').map((part
 
 export const writeList = writeShort((list) => list.join(', '), readList);
 
+/** Refuses the name of a new thing if another one has it, which would be replaced. */
+export function refuseName(taken) {
+  if (taken) throw fault('name', 'There is one with this name: take another, or change that one.');
+}
+
 /** An object without the members that have no value. */
 export const given = (object) => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));

@@ -1,6 +1,6 @@
 // The parts of a limit, in words and as fields.
 
-import { Action, api, duration, exactDuration, given, html, number, readDuration, readNumber, useHere } from '../kit.js';
+import { Action, api, duration, exactDuration, given, html, number, readDuration, readNumber, refuseName, useHere } from '../kit.js';
 
 export const rateText = (rate) => rate && `${number(rate.count)} per ${duration(rate.period_ms)}${rate.burst ? `, burst ${number(rate.burst)}` : ''}`;
 
@@ -50,7 +50,9 @@ const read = (values) => given({
 export function SetLimit({ limit, onDone }) {
   const { p } = useHere();
   const run = async (values) => {
-    await api.put(p + api.path('limits', limit?.name ?? values.name), read(values));
+    const url = p + api.path('limits', limit?.name ?? values.name);
+    refuseName(!limit && (await api.exists(url)));
+    await api.put(url, read(values));
     return 'The limit is in force.';
   };
   return html`<${Action} label=${limit ? 'Change' : 'New limit'} right="operate" kind=${limit ? '' : 'primary'} title=${limit ? `Change ${limit.name}` : 'New limit'} confirm="Set"

@@ -5,13 +5,15 @@ import { Attachments } from '../parts/attachments.js';
 import { DOCUMENT_FIELDS, readDocument, writeDocument } from '../parts/document_form.js';
 import { Payload } from '../parts/payload.js';
 
-async function load(url, version, signal) {
+const FILES_MAX = 100;
+
+async function load(url, version, after, signal) {
   const [document, history, attachments] = await Promise.all([
     api.get(url + api.query({ version }), { signal }),
     api.get(`${url}/history`, { signal }),
-    api.getOr({ attachments: [] }, `${url}/attachments?limit=100`, { signal }),
+    api.getOr({ attachments: [] }, `${url}/attachments${api.query({ after, limit: FILES_MAX })}`, { signal }),
   ]);
-  return { document, versions: history.versions, attachments: attachments.attachments };
+  return { document, versions: history.versions, files: attachments, manyFiles: Boolean(after || attachments.next) };
 }
 
 function Conflict({ error, url, onTheirs, onMine }) {
@@ -64,8 +66,10 @@ function Versions({ versions, shown }) {
 
 function Delete({ data, url }) {
   const { to } = useHere();
-  const { document, versions, attachments } = data;
-  const body = () => html`<p>This deletes the document with ${counted(versions.length, 'version')}${attachments.length ? ` and ${counted(attachments.length, 'attachment')}` : ''}, if it still has version ${document.version}.</p>`;
+  const { document, versions, files, manyFiles } = data;
+  const count = files.attachments.length;
+  const withFiles = manyFiles ? ` and more than ${FILES_MAX} attachments` : count ? ` and ${counted(count, 'attachment')}` : '';
+  const body = () => html`<p>This deletes the document with ${counted(versions.length, 'version')}${withFiles}, if it still has version ${document.version}.</p>`;
   const run = async () => {
     await api.remove(url + api.query({ if_etag: document.etag }));
     go(to('documents'));
@@ -76,9 +80,9 @@ function Delete({ data, url }) {
 export default function Document() {
   const { p, to, parameters, search, can } = useHere();
   const url = p + api.path('documents', parameters.key);
-  const { version } = search;
+  const { version, files: after } = search;
   const [editing, setEditing] = useState(false);
-  const state = useLoad((signal) => load(url, version, signal), [url, version]);
+  const state = useLoad((signal) => load(url, version, after, signal), [url, version, after]);
   const saved = () => (setEditing(false), version ? setSearch({ version: undefined }) : state.reload());
   const text = state.data?.document.content !== undefined;
   return html`<${Heading} title=${parameters.key} mono trail=${[['Documents', to('documents')]]}>
@@ -98,6 +102,6 @@ export default function Document() {
         ...Object.entries(data.document.attributes ?? {}).map(([name, value]) => [`attribute ${name}`, value]),
       ]} /></${Card}>
       <${Versions} versions=${data.versions} shown=${data.document.version} />
-      <${Attachments} url=${url} attachments=${data.attachments} onDone=${state.reload} />`}
+      <${Attachments} url=${url} ...${data.files} onDone=${state.reload} />`}
     </${Loaded}>`;
 }

@@ -1,6 +1,6 @@
 // Creates or replaces a schedule.
 
-import { Card, Fields, Heading, Loaded, Problem, api, exactDuration, given, go, html, readDuration, readText, useForm, useHere, useLoad, useState } from '../kit.js';
+import { Card, Fields, Heading, Loaded, Problem, api, exactDuration, given, go, html, readDuration, readText, refuseName, useForm, useHere, useLoad, useState } from '../kit.js';
 import { BLANK_MESSAGE, MESSAGE_FIELDS, readMessage, writeMessage } from '../parts/message_form.js';
 
 const NAME = { name: 'name', label: 'Name', required: true };
@@ -42,7 +42,9 @@ function Form({ schedule }) {
   const submit = async (event) => {
     event.preventDefault();
     try {
-      await api.put(p + api.path('schedules', form.values.name), read(form.values, schedule));
+      const url = p + api.path('schedules', form.values.name);
+      refuseName(!schedule && (await api.exists(url)));
+      await api.put(url, read(form.values, schedule));
       go(to('schedule', { schedule: form.values.name }));
     } catch (refused) {
       setError(refused);
