@@ -74,25 +74,17 @@ export const remove = (url) => json('DELETE', url);
 export const getText = async (url, options) => (await request('GET', url, options)).text();
 
 /** The answer, or `fallback` where the server has nothing of this kind or the caller may not look at it. */
-export async function getOr(fallback, url, options) {
+export async function getOr(fallback, url, options, statuses = [400, 403, 404, 409, 503]) {
   try {
     return await get(url, options);
   } catch (error) {
-    if (error instanceof ApiError && [400, 403, 404, 409, 503].includes(error.status)) return fallback;
+    if (error instanceof ApiError && statuses.includes(error.status)) return fallback;
     throw error;
   }
 }
 
 /** Whether there is something at an address. */
-export async function exists(url) {
-  try {
-    await get(url);
-    return true;
-  } catch (error) {
-    if (error.status === 404) return false;
-    throw error;
-  }
-}
+export const exists = async (url) => (await getOr(null, url, {}, [404])) !== null;
 
 /** A text by which the server knows a repeat of a request. */
 export const requestKey = () => Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join('');

@@ -41,11 +41,10 @@ const ITEMS_SHOWN = 200;
 const ROWS_OPEN = 500;
 const LEVELS_OPEN = 3;
 const LEVELS_MAX = 20;
-const KINDS = { '"': 'string', t: 'boolean', f: 'boolean', n: 'null' };
 
 function Leaf({ written }) {
-  const kind = KINDS[written[0]] ?? 'number';
-  return html`<span class=${`json-${kind}`}>${kind === 'string' ? JSON.stringify(JSON.parse(written)) : written}</span>`;
+  if (written[0] === '"') return html`<span class="good-text">${JSON.stringify(JSON.parse(written))}</span>`;
+  return html`<span class=${/^[tfn]/.test(written) ? '' : 'warn-text'}>${written}</span>`;
 }
 
 /** What is in an array or object, if it is open; at first it is where few rows are. */
