@@ -1,29 +1,9 @@
 // What people do with the console, from the first click to what the server then has.
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { PUSHING, makeDead, settled, start } from './support.mjs';
+import { PUSHING, button, inDialog, makeDead, settled, worldOfFlows } from './support.mjs';
 
-let world;
-let call;
-
-before(async () => {
-  world = await start();
-  call = world.call;
-});
-after(() => world.stop());
-
-/** Runs a flow on a page of its own, which must end without faults. */
-const flow = (name, run) =>
-  test(name, async (t) => {
-    const page = await world.page();
-    t.after(() => page.context().close());
-    await run(page);
-    assert.deepEqual(page.faults, []);
-  });
-
-const button = (page, name) => page.getByRole('button', { name, exact: true });
-const inDialog = (page, name) => page.getByRole('dialog').getByRole('button', { name, exact: true });
+const { world, flow, call } = worldOfFlows();
 
 flow('find a dead letter, read its error, edit and resend it', async (page) => {
   const [, id] = await makeDead(call, 'resend', ['smtp: 451', 'no such user']);

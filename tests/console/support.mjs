@@ -1,6 +1,8 @@
 // What the tests share: a server in memory, the console before it, a browser, and calls that make a state.
 
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { after, before, test } from 'node:test';
 import { chromium } from 'playwright-core';
 
 const BINARY = process.env.SLUICE_BIN ?? new URL('../../target/debug/sluice', import.meta.url).pathname;
@@ -79,6 +81,27 @@ export async function start() {
   const send = (queue, count) => sendLines(server.address, queue, count);
   return { base, address: server.address, call: caller(server.address), sendLines: send, page, stop };
 }
+
+/**
+ * A server for all flows of a file. `flow(name, run)` runs one on a page of its own, which must end without
+ * faults.
+ */
+export function worldOfFlows() {
+  const world = {};
+  before(async () => Object.assign(world, await start()));
+  after(() => world.stop());
+  const flow = (name, run) =>
+    test(name, async (t) => {
+      const page = await world.page();
+      t.after(() => page.context().close());
+      await run(page);
+      assert.deepEqual(page.faults, []);
+    });
+  return { world, flow, call: (...request) => world.call(...request) };
+}
+
+export const button = (page, name) => page.getByRole('button', { name, exact: true });
+export const inDialog = (page, name) => button(page.getByRole('dialog'), name);
 
 /** Makes dead letters in a queue: one for each error text. */
 export async function makeDead(call, queue, errors) {
