@@ -63,8 +63,8 @@ export function BulkAction({ verb, filter, about, label = 'Preview…', title = 
     <p class="muted">Filter: ${filterText(filter)}</p>`;
   const run = async (values, _, tools) => {
     const rate = readNumber('per_second', values.per_second);
-    const begun = await begin(p, { action: verb, filter, ...readChange(values), ...(rate && { per_second: rate }) });
-    if (!rate) return resultOf(await follow(p, begun, tools));
+    const begun = await begin(p, { action: verb, filter, ...readChange(values), per_second: rate });
+    if (rate === undefined) return resultOf(await follow(p, begun, tools));
     return html`The server changes ${rate} a second, also when this page is closed: <a href=${to('bulks')}>Bulks</a> show how far it is.`;
   };
   return html`<${Action} label=${label} right="operate" at=${filter} danger=${danger} title=${title} confirm=${confirm}

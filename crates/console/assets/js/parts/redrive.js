@@ -21,7 +21,7 @@ export function RedriveAll({ url, count, onDone }) {
     With a rate the server goes on by itself, also when this page is closed.</p>`;
   const run = async ({ per_second: text }) => {
     const rate = readNumber('per_second', text);
-    const { redriven } = await api.post(`${url}/redrive`, { all: true, ...(rate && { per_second: rate }) });
+    const { redriven } = await api.post(`${url}/redrive`, { all: true, per_second: rate });
     return `${counted(redriven, 'dead letter')} ${rate ? `will be redriven at ${rate} a second` : 'redriven'}.`;
   };
   return html`<${Action} label="Redrive all" right=${['operate', 'send']} kind="primary" title="Redrive all dead letters" fields=${[RATE]} initial=${{ per_second: '' }} body=${body} run=${run} onDone=${onDone} />`;
