@@ -17,3 +17,24 @@ flow('a rate of 0 is refused beside its field, and changes nothing', async (page
   }
   assert.equal((await call('GET', '/queues/never')).counts.dead, 3);
 });
+
+flow('the messages that match are looked for again after a bulk', async (page) => {
+  await call('POST', '/queues/fresh/messages', { messages: Array(2).fill({ payload: 'a', tags: ['red'] }) });
+  await page.open('queues/fresh/messages?tag=red');
+  await button(page, 'Preview…').click();
+  await inDialog(page, 'Cancel all').click();
+  await page.getByText('2 messages changed.').waitFor();
+  await inDialog(page, 'Close').click();
+  await page.getByText('No message matches').waitFor();
+});
+
+flow('the dead letters of a group are looked for again after it is redriven', async (page) => {
+  await makeDead(call, 'regrouped', ['smtp: 451', 'no such user']);
+  await page.open('queues/regrouped/dead?error=no such user');
+  await page.getByRole('region', { name: 'Dead letters of the group' }).waitFor();
+  await page.getByRole('row', { name: /no such user/ }).first().getByRole('button', { name: 'Redrive' }).click();
+  await inDialog(page, 'Redrive').click();
+  await page.getByText('1 message changed.').waitFor();
+  await inDialog(page, 'Close').click();
+  await page.getByText('No message matches').waitFor();
+});

@@ -20,8 +20,8 @@ export function useHere() {
 }
 
 /**
- * Loads by `load(signal)`, again when `deps` change, on `reload()`, and each `every` ms while the page is
- * visible. Data of a former load stay until the next has come.
+ * Loads by `load(signal)`, again when `deps` change, on `reload()`, which `round` counts, and each `every` ms
+ * while the page is visible. Data of a former load stay until the next has come.
  */
 export function useLoad(load, deps, { every } = {}) {
   const [state, setState] = useState({ data: undefined, error: null });
@@ -45,7 +45,7 @@ export function useLoad(load, deps, { every } = {}) {
     };
   }, [key, round, every]);
   const stale = shown.current !== key;
-  return { ...(stale ? { data: undefined, error: null } : state), reload };
+  return { ...(stale ? { data: undefined, error: null } : state), reload, round };
 }
 
 /** Loads the answer to a `GET`. */

@@ -61,7 +61,7 @@ export default function Dead() {
       some
         ? html`<${Redriving} queue=${queue} url=${url} reload=${state.reload} />
           <${Card} title="By error"><${Groups} errors=${errors} queue=${name} onDone=${state.reload} /></${Card}>
-          ${search.error ? html`<${InGroup} queue=${name} error=${search.error} />` : html`<${AllDead} url=${url} cursor=${search.cursor} />`}`
+          ${search.error ? html`<${InGroup} key=${state.round} queue=${name} error=${search.error} />` : html`<${AllDead} key=${state.round} url=${url} cursor=${search.cursor} />`}`
         : html`<${Empty} title="No dead letters in this queue">A message becomes one after its last attempt, or when a consumer rejects it.</${Empty}>`}
     </${Loaded}>
   </${QueueFrame}>`;

@@ -53,7 +53,7 @@ function InState({ p, queue, state, cursor }) {
   </${Loaded}>`;
 }
 
-function Bulk({ queue, filter }) {
+function Bulk({ queue, filter, onDone }) {
   const { can } = useHere();
   const [verb, setVerb] = useState('cancel');
   if (!can('operate')) return null;
@@ -65,7 +65,7 @@ function Bulk({ queue, filter }) {
   }
   const field = { name: 'verb', label: 'Change all that match', type: 'select', options: Object.keys(BULK_VERBS).filter((one) => can(BULK_VERBS[one].right)) };
   return html`<${Field} field=${field} value=${verb} onInput=${setVerb} />
-    <${BulkAction} key=${verb} verb=${verb} filter=${{ queue, where }} />`;
+    <${BulkAction} key=${verb} verb=${verb} filter=${{ queue, where }} onDone=${onDone} />`;
 }
 
 export default function Messages() {
@@ -73,6 +73,7 @@ export default function Messages() {
   const { queue } = parameters;
   const { state = '', cursor, tag = '', header = '', error = '', text = '', where = '' } = search;
   const filter = { state, tag, header, error, text, where };
+  const [round, setRound] = useState(0);
   const set = (name) => (value) => setSearch({ [name]: value, cursor: undefined }, { replace: true });
   const filtered = tag || error || text || where || headerOf(header);
   return html`<${QueueFrame} here="messages">
@@ -80,7 +81,7 @@ export default function Messages() {
       <${Field} field=${STATE} value=${state} onInput=${set('state')} />
       ${FILTERS.map((field) => html`<${Field} key=${field.name} field=${field} value=${filter[field.name]} onInput=${set(field.name)} />`)}
     </div>
-    <div class="toolbar ends"><${Bulk} queue=${queue} filter=${filter} /></div>
-    ${filtered ? html`<${Matching} queue=${queue} where=${() => whereOf(filter)} about=${filter} />` : html`<${InState} p=${p} queue=${queue} state=${state} cursor=${cursor} />`}
+    <div class="toolbar ends"><${Bulk} queue=${queue} filter=${filter} onDone=${() => setRound((n) => n + 1)} /></div>
+    ${filtered ? html`<${Matching} key=${round} queue=${queue} where=${() => whereOf(filter)} about=${filter} />` : html`<${InState} key=${round} p=${p} queue=${queue} state=${state} cursor=${cursor} />`}
   </${QueueFrame}>`;
 }
