@@ -18,6 +18,38 @@ flow('a rate of 0 is refused beside its field, and changes nothing', async (page
   assert.equal((await call('GET', '/queues/never')).counts.dead, 3);
 });
 
+const READY = encodeURIComponent('{"/state":"ready"}');
+const bulkOf = async (queue) => (await call('GET', '/bulk')).bulks.findLast((bulk) => bulk.filter.queue === queue && !bulk.dry_run);
+
+/** Begins to hold all of so many messages, which the server does at a rate that the page does not know of. */
+async function holdSlowly(page, queue, count, rate) {
+  await call('POST', `/queues/${queue}/messages`, { messages: Array(count).fill({ payload: 'a' }) });
+  await page.route('**/v1/bulk', (route) => {
+    const request = route.request().postDataJSON();
+    return route.continue({ postData: JSON.stringify(request.dry_run ? request : { ...request, per_second: rate }) });
+  });
+  await page.open(`queues/${queue}/messages?where=${READY}`);
+  await page.getByLabel('Change all that match').selectOption('hold');
+  await button(page, 'Preview…').click();
+  await inDialog(page, 'Hold all').click();
+  await inDialog(page, 'Stop').waitFor();
+}
+
+flow('a bulk goes on when its dialog is closed, and the list follows at its end', async (page) => {
+  await holdSlowly(page, 'closed', 12, 5);
+  await page.keyboard.press('Escape');
+  await page.getByText('No message matches').waitFor();
+  const bulk = await bulkOf('closed');
+  assert.deepEqual([bulk.state, bulk.changed], ['done', 12]);
+});
+
+flow('a bulk ends by Stop', async (page) => {
+  await holdSlowly(page, 'halfway', 100, 5);
+  await inDialog(page, 'Stop').click();
+  await page.getByText('changed until it was stopped').waitFor();
+  assert.equal((await bulkOf('halfway')).state, 'cancelled');
+});
+
 flow('the messages that match are looked for again after a bulk', async (page) => {
   await call('POST', '/queues/fresh/messages', { messages: Array(2).fill({ payload: 'a', tags: ['red'] }) });
   await page.open('queues/fresh/messages?tag=red');

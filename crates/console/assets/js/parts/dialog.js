@@ -25,13 +25,15 @@ export function Dialog({ title, onClose, children, kind = '' }) {
 
 const Bar = ({ done, total, text }) => html`<div class="progress" role="status">
   <progress max=${total || 1} value=${done} aria-label="Progress"></progress>
-  <span>${text ?? `${done.toLocaleString('en-US')} of ${total.toLocaleString('en-US')}`}</span>
+  <span>${text}</span>
 </div>`;
 
+/** Only `stop()` ends what runs: it goes on when the dialog is closed. */
 function useRun(run, onDone) {
   const [state, setState] = useState({ phase: 'asked' });
-  const control = useRef(new AbortController());
+  const control = useRef(null);
   const begin = async (...args) => {
+    control.current = new AbortController();
     setState({ phase: 'running' });
     const tools = {
       signal: control.current.signal,
@@ -44,7 +46,6 @@ function useRun(run, onDone) {
       setState({ phase: 'asked', error });
     }
   };
-  useEffect(() => () => control.current.abort(), []);
   return { ...state, begin, stop: () => control.current.abort() };
 }
 
