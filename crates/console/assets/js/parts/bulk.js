@@ -6,14 +6,17 @@ import { BLANK_CHANGE, CHANGES, TO, WHY, readChange } from './changes.js';
 
 export const RATE = { name: 'per_second', label: 'Messages per second', type: 'number', min: 1, max: 100000, aside: true, hint: 'Empty: as fast as possible.' };
 
-/** What may be changed, what is asked for it, whether it drops something, and the right beside that to operate. */
+/**
+ * What may be changed, what is asked for it, whether it drops something, and the right beside that to
+ * operate, at the queue or `at` another place.
+ */
 export const BULK_VERBS = {
   cancel: { fields: [], danger: true, states: 'any but done', says: 'deletes them' },
   hold: { fields: [], states: 'delayed, ready, blocked', says: 'holds them until a person decides' },
   approve: { fields: [], states: 'held', says: 'makes them ready' },
   deny: { fields: [], danger: true, states: 'held', says: 'makes them dead letters' },
   retry: { fields: [], states: 'delayed, dead', says: 'makes them ready now', right: 'send' },
-  move: { fields: [TO], states: 'all but leased and done', says: 'moves them to another queue' },
+  move: { fields: [TO], states: 'all but leased and done', says: 'moves them to another queue', right: 'send', at: {} },
   change: { fields: CHANGES, states: 'delayed, ready, blocked, held', says: 'changes the fields given' },
 };
 
@@ -50,8 +53,8 @@ const countable = (verb, values) => {
 /** A button for a bulk. `about` is shown in the place of what the verb does. */
 export function BulkAction({ verb, filter, about, label = 'Preview…', title = `${capital(verb)} all messages that match`, confirm = `${capital(verb)} all`, onDone }) {
   const { p, to, can } = useHere();
-  const { fields, danger, says, states, right } = BULK_VERBS[verb];
-  if (!can(right, filter)) return null;
+  const { fields, danger, says, states, right, at = filter } = BULK_VERBS[verb];
+  if (!can(right, at)) return null;
   const preview = async (values) => {
     const state = await follow(p, await begin(p, { ...countable(verb, values), filter, dry_run: true }));
     const count = state.matched - state.skipped;

@@ -63,8 +63,8 @@ function Bulk({ queue, filter, onDone }) {
   } catch {
     return null;
   }
-  const field = { name: 'verb', label: 'Change all that match', type: 'select', options: Object.keys(BULK_VERBS).filter((one) => can(BULK_VERBS[one].right)) };
-  return html`<${Field} field=${field} value=${verb} onInput=${setVerb} />
+  const options = Object.keys(BULK_VERBS).filter((one) => can(BULK_VERBS[one].right, BULK_VERBS[one].at));
+  return html`<${Field} field=${{ name: 'verb', label: 'Change all that match', type: 'select', options }} value=${verb} onInput=${setVerb} />
     <${BulkAction} key=${verb} verb=${verb} filter=${{ queue, where }} onDone=${onDone} />`;
 }
 

@@ -1,0 +1,44 @@
+// What those with narrow rights are offered and told, and what nobody may do.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { caller, settled, start } from './support.mjs';
+
+const POLICY = `
+[[rule]]
+name = 'people approve'
+identities = ['ann']
+role = 'operator'
+queues = ['pay']
+`;
+
+let world;
+let admin;
+const tokens = {};
+
+before(async () => {
+  world = await start();
+  const create = async (call, name, scopes) => (tokens[name] = (await call('POST', '/tokens', { name, scopes })).token);
+  admin = caller(world.address, await create(world.call, 'root', ['sluice://ns/*?perm=admin']));
+  await admin('PUT', '/policy', { policy: POLICY });
+  await create(admin, 'ann', []);
+});
+after(() => world.stop());
+
+/** Opens a view as somebody who is signed in. */
+async function openAs(name, view, namespace = 'default') {
+  const page = await world.page();
+  await page.context().addCookies([{ name: 'sluice-token', value: tokens[name], url: world.base, httpOnly: true, sameSite: 'Strict' }]);
+  await page.goto(`${world.base}/console/${encodeURIComponent(namespace)}/${view}`);
+  await settled(page);
+  return page;
+}
+
+const held = async () => (await admin('POST', '/queues/pay/messages', { payload: 'pay 9,000', hold: true })).id;
+
+test('a bulk that sends is offered only to those who may send', async () => {
+  await held();
+  const verbs = async (name) => (await openAs(name, 'queues/pay/messages')).getByLabel('Change all that match').locator('option').allTextContents();
+  assert.deepEqual(await verbs('ann'), ['cancel', 'hold', 'approve', 'deny', 'change']);
+  assert.deepEqual(await verbs('root'), ['cancel', 'hold', 'approve', 'deny', 'retry', 'move', 'change']);
+});
