@@ -70,3 +70,44 @@ flow('the dead letters of a group are looked for again after it is redriven', as
   await inDialog(page, 'Close').click();
   await page.getByText('No message matches').waitFor();
 });
+
+flow('a move is counted once its queue is written, and by what a move may touch', async (page) => {
+  await call('PUT', '/queues/elsewhere', {});
+  await call('POST', '/queues/moved/messages', { messages: Array(5).fill({ payload: 'a' }) });
+  await call('POST', '/queues/moved/receive', { max: 3 });
+  await page.open('queues/moved/messages');
+  await page.getByLabel('Change all that match').selectOption('move');
+  await button(page, 'Preview…').click();
+  await page.getByText('the messages are counted then').waitFor();
+  assert.ok(await inDialog(page, 'Move all').isDisabled());
+  const counts = () => page.asked.filter((url) => url.endsWith('/v1/bulk')).length;
+  assert.equal(counts(), 0);
+  await page.getByLabel('To queue').pressSequentially('else', { delay: 40 });
+  await page.getByRole('alert').getByText('queue "else" does not exist').waitFor();
+  await page.keyboard.type('where', { delay: 40 });
+  assert.equal(await page.locator('.preview-count').textContent(), '2 messages');
+  assert.equal(counts(), 2);
+});
+
+flow('a count ends with its dialog', async (page) => {
+  await call('POST', '/queues/counted/messages', { payload: 'a' });
+  await page.route('**/v1/bulk/*', (route) => (route.request().method() === 'GET' ? route.fulfill({ json: { state: 'running', scanned: 0, total: 1, changed: 0 } }) : route.continue()));
+  await page.open('queues/counted/messages');
+  const asked = page.waitForRequest((request) => request.method() === 'GET' && request.url().includes('/v1/bulk/'));
+  await button(page, 'Preview…').click();
+  const address = (await asked).url();
+  const ended = page.waitForRequest((request) => request.method() === 'DELETE');
+  await inDialog(page, 'Close').click();
+  assert.equal((await ended).url(), address);
+});
+
+flow('a count that finds no place is tried again', async (page) => {
+  await call('POST', '/queues/slow/messages', { messages: Array(100).fill({ payload: 'a' }) });
+  const slow = await Promise.all(Array.from({ length: 8 }, () => call('POST', '/bulk', { action: 'hold', filter: { queue: 'slow' }, per_second: 1 })));
+  await page.open('queues/slow/messages');
+  await button(page, 'Preview…').click();
+  await page.getByRole('alert').getByText('too many bulks').waitFor();
+  for (const { bulk } of slow) await call('DELETE', `/bulk/${bulk}`);
+  await inDialog(page, 'Try again').click();
+  assert.equal(await page.locator('.preview-count').textContent(), '100 messages');
+});

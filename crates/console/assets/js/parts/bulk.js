@@ -35,7 +35,7 @@ async function follow(p, { bulk }, { report, signal } = {}) {
 }
 
 const begin = (p, request) => api.post(`${p}/bulk`, request);
-const filterText = ({ queue, where }) => `queue ${queue}${where ? `, ${JSON.stringify(where)}` : ''}`;
+export const filterText = ({ queue, where }) => `queue ${queue}${where ? `, ${JSON.stringify(where)}` : ''}`;
 
 function resultOf(state) {
   if (state.state === 'failed') throw new api.ApiError(409, state.error);
@@ -43,26 +43,23 @@ function resultOf(state) {
   return `${counted(state.changed, 'message')} changed${state.state === 'cancelled' ? ' until it was stopped' : ''}.${skipped}`;
 }
 
-/** A harmless action to count with, where the fields of the real one are not filled in yet. */
-const countable = (verb, values) => {
-  const fields = readChange(values);
-  const ready = verb === 'move' ? fields.to : verb === 'change' ? Object.keys(fields).some((name) => name !== 'why') : true;
-  return ready ? { action: verb, ...fields } : { action: 'cancel' };
-};
-
 /** A button for a bulk. `about` is shown in the place of what the verb does. */
 export function BulkAction({ verb, filter, about, label = 'Preview…', title = `${capital(verb)} all messages that match`, confirm = `${capital(verb)} all`, onDone }) {
   const { p, to, can } = useHere();
   const { fields, danger, says, states, right, at = filter } = BULK_VERBS[verb];
   if (!can(right, at)) return null;
-  const preview = async (values) => {
-    const state = await follow(p, await begin(p, { ...countable(verb, values), filter, dry_run: true }));
+  const preview = async (values, signal) => {
+    const { why, ...change } = readChange(values);
+    if (fields.length && !Object.keys(change).length) return { nothing: true };
+    const state = await follow(p, await begin(p, { action: verb, filter, ...change, dry_run: true }), { signal });
     const count = state.matched - state.skipped;
     return { ...state, count, nothing: count === 0 };
   };
   const body = (found) => html`
     ${about ?? html`<p><code>${verb}</code> ${says}. It applies to messages that are ${states}.</p>`}
-    <p>It would touch <span class="preview-count">${counted(found.count, 'message')}</span>, of ${number(found.total)} looked at.</p>
+    ${found.total === undefined
+      ? html`<p>Fill in the fields below: the messages are counted then.</p>`
+      : html`<p>It would touch <span class="preview-count">${counted(found.count, 'message')}</span>, of ${number(found.total)} looked at.</p>`}
     <p class="muted">Filter: ${filterText(filter)}</p>`;
   const run = async (values, _, tools) => {
     const rate = readNumber('per_second', values.per_second);
@@ -73,5 +70,3 @@ export function BulkAction({ verb, filter, about, label = 'Preview…', title = 
   return html`<${Action} label=${label} right="operate" at=${filter} danger=${danger} title=${title} confirm=${confirm}
     fields=${[...fields, RATE, WHY]} initial=${{ ...BLANK_CHANGE, per_second: '' }} preview=${preview} body=${body} run=${run} onDone=${onDone} />`;
 }
-
-export { filterText };

@@ -49,25 +49,31 @@ function useRun(run, onDone) {
   return { ...state, begin, stop: () => control.current.abort() };
 }
 
-/** Values of fields that are `aside` change nothing of what is touched. */
+const TYPING_MS = 400;
+
+/**
+ * What would be touched with these values, looked at when nobody has typed for a while. Values of fields that
+ * are `aside` change nothing of it.
+ */
 function usePreview(load, values, aside) {
-  const [state, setState] = useState({ data: undefined, error: null, ready: !load });
-  const key = JSON.stringify({ ...values, ...Object.fromEntries(aside.map(({ name }) => [name, ''])) });
+  const [state, setState] = useState({});
+  const [round, setRound] = useState(0);
+  const first = useRef(true);
+  const key = JSON.stringify([round, { ...values, ...Object.fromEntries(aside.map(({ name }) => [name, ''])) }]);
   useEffect(() => {
     if (!load) return undefined;
-    let live = true;
-    const timer = setTimeout(() => {
-      load(values).then(
-        (data) => live && setState({ data, error: null, ready: true }),
-        (error) => live && setState({ data: undefined, error, ready: false }),
-      );
-    }, state.ready ? 250 : 0);
+    const control = new AbortController();
+    const take = (found) => control.signal.aborted || setState({ key, ...found });
+    const look = () => load(values, control.signal).then((data) => take({ data }), (error) => take({ error }));
+    const timer = setTimeout(look, first.current ? 0 : TYPING_MS);
+    first.current = false;
     return () => {
-      live = false;
+      control.abort();
       clearTimeout(timer);
     };
   }, [key]);
-  return state;
+  const { data, error } = state.key === key ? state : {};
+  return { data, error, running: load && state.key !== key, retry: () => setRound(round + 1) };
 }
 
 function ActionDialog({ title, fields = [], initial = {}, preview: load, body, confirm, danger, run, onDone, onClose }) {
@@ -88,17 +94,18 @@ function ActionDialog({ title, fields = [], initial = {}, preview: load, body, c
   };
   return html`<${Dialog} title=${title} onClose=${onClose}>
     <form onSubmit=${submit} noValidate>
-      ${load && preview.data === undefined && !preview.error && html`<${Loading} what="Looking at what this will touch" />`}
-      ${preview.data !== undefined || !load ? body?.(preview.data, form.values) : null}
-      <${Problem} error=${preview.error} />
-      <${Fields} fields=${fields} form=${form} error=${work.error} />
+      <div>
+        ${preview.running ? html`<${Loading} what="Looking at what this will touch" />` : !preview.error && body?.(preview.data, form.values)}
+        <${Problem} error=${preview.error} retry=${preview.error?.status && preview.retry} />
+      </div>
+      <${Fields} fields=${fields} form=${form} error=${work.error ?? preview.error} />
       <${Problem} error=${work.error} />
       ${work.progress && busy && html`<${Bar} ...${work.progress} />`}
       <div class="buttons">
         ${busy && work.progress
           ? html`<button type="button" onClick=${work.stop}>Stop</button>`
           : html`<button type="button" onClick=${close}>Close</button>`}
-        <button class=${danger ? 'danger' : 'primary'} disabled=${busy || !preview.ready || preview.data?.nothing}>
+        <button class=${danger ? 'danger' : 'primary'} disabled=${busy || preview.running || preview.error || preview.data?.nothing}>
           ${busy ? 'Working…' : confirm}
         </button>
       </div>
@@ -107,10 +114,10 @@ function ActionDialog({ title, fields = [], initial = {}, preview: load, body, c
 }
 
 /**
- * A button that opens a dialog and then acts. `preview(values)` loads what would be touched, `body(preview,
- * values)` shows it; with `{nothing: true}` in the preview there is nothing to do. `run(values, preview,
- * {report, signal})` acts and answers with what to say. Callers without the `right`, at the place `at`, do not
- * see it.
+ * A button that opens a dialog and then acts. `preview(values, signal)` loads what would be touched,
+ * `body(preview, values)` shows it; with `{nothing: true}` in the preview there is nothing to do.
+ * `run(values, preview, {report, signal})` acts and answers with what to say. Callers without the `right`, at
+ * the place `at`, do not see it.
  */
 export function Action({ label, right, at, kind = '', disabled, ...dialog }) {
   const { can, show } = useApp();

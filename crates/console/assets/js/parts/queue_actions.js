@@ -31,7 +31,7 @@ export function PurgeQueue({ name, onDone }) {
   return html`<${Action} label="Purge" right="operate" danger title=${`Purge ${name}`} confirm="Purge" preview=${load} body=${body} run=${run} onDone=${onDone} />`;
 }
 
-const TYPED = { name: 'typed', label: 'Write the name of the queue to confirm', wide: true };
+const TYPED = { name: 'typed', label: 'Write the name of the queue to confirm', wide: true, aside: true };
 
 export function DeleteQueue({ name, onDone }) {
   const { p } = useHere();
