@@ -1,7 +1,7 @@
 // Changes to many messages, by a bulk or a redrive: what is counted, what runs, and what stops it.
 
 import assert from 'node:assert/strict';
-import { button, inDialog, makeDead, worldOfFlows } from './support.mjs';
+import { button, inDialog, makeDead, settled, worldOfFlows } from './support.mjs';
 
 const { flow, call } = worldOfFlows();
 
@@ -110,4 +110,21 @@ flow('a count that finds no place is tried again', async (page) => {
   for (const { bulk } of slow) await call('DELETE', `/bulk/${bulk}`);
   await inDialog(page, 'Try again').click();
   assert.equal(await page.locator('.preview-count').textContent(), '100 messages');
+});
+
+flow('what is no filter is said beside its field, and neither searched for nor changed', async (page) => {
+  await call('POST', '/queues/wide/messages', { messages: [{ payload: 'a', headers: { to: 'ann' } }, { payload: 'b' }] });
+  for (const [label, text] of [['Header', 'to=ann'], ['Filter', 'null'], ['Filter', '0'], ['Filter', '""'], ['Filter', '[]'], ['Filter', '{"/tags":']]) {
+    await page.open('queues/wide/messages');
+    await settled(page);
+    await page.getByLabel(label, { exact: true }).fill(text);
+    await page.locator('.field .bad-text').getByText('Expected').waitFor();
+    assert.equal(await button(page, 'Preview…').count(), 0, text);
+    assert.equal(await page.getByRole('table').count(), 0, text);
+    assert.equal(await page.getByText('Looked at').count(), 0, text);
+  }
+  await page.open('queues/wide/messages');
+  await page.getByLabel('Header').fill('to: ann');
+  await page.getByText('Looked at 2 of 2 messages.').waitFor();
+  assert.equal(await page.locator('tbody tr').count(), 1);
 });

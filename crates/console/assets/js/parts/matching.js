@@ -5,14 +5,13 @@ import { MessageTable } from './message_table.js';
 
 const PAGE = 50;
 
-/** `where()` is the filter, of which `about` tells whether it is another one; it may throw. */
-export function Matching({ queue, where, about, label }) {
+export function Matching({ queue, where, label }) {
   const { p } = useHere();
   const page = async (cursor, signal) => {
-    const got = await api.post(`${p}${api.path('queues', queue)}/search`, { where: where(), cursor, limit: PAGE, payload: true }, { signal });
+    const got = await api.post(`${p}${api.path('queues', queue)}/search`, { where, cursor, limit: PAGE, payload: true }, { signal });
     return { ...got, rows: got.messages };
   };
-  const scan = useScan(page, () => true, [p, queue, about], PAGE);
+  const scan = useScan(page, () => true, [p, queue, where], PAGE);
   return html`<${Problem} error=${scan.error} retry=${scan.restart} />
     ${scan.rows.length > 0 && html`<${MessageTable} messages=${scan.rows} label=${label} />`}
     ${!scan.running && !scan.error && !scan.rows.length && html`<${Empty} title="No message matches" />`}

@@ -29,7 +29,7 @@ function Groups({ errors, queue, onDone }) {
 }
 
 const InGroup = ({ queue, error }) => html`<${Card} title=${`Dead letters with: ${cut(error, 120)}`} actions=${html`<button type="button" onClick=${() => setSearch({ error: undefined })}>Show all</button>`}>
-  <${Matching} queue=${queue} where=${() => groupOf(error === WITHOUT_TEXT ? null : error)} about=${error} label="Dead letters of the group" />
+  <${Matching} queue=${queue} where=${groupOf(error === WITHOUT_TEXT ? null : error)} label="Dead letters of the group" />
 </${Card}>`;
 
 function AllDead({ url, cursor }) {

@@ -1,6 +1,6 @@
 // The messages of a queue: by state page by page, or those that match a filter; and changes to all of them.
 
-import { Empty, Field, Loaded, Pages, api, html, setSearch, useHere, useLoad, useState } from '../kit.js';
+import { Empty, Field, Loaded, Pages, api, fault, html, readJson, readText, setSearch, useGet, useHere, useState } from '../kit.js';
 import { BulkAction, BULK_VERBS } from '../parts/bulk.js';
 import { Matching } from '../parts/matching.js';
 import { MessageTable } from '../parts/message_table.js';
@@ -18,33 +18,44 @@ const FILTERS = [
   { name: 'where', label: 'Filter', type: 'search', placeholder: '{"/payload/total":{"ge":100}}' },
 ];
 
-/** Dead letters are listed with their errors, other messages without. */
-function pageOf(p, queue, state, { cursor, limit, payload }, signal) {
-  const list = state === 'dead' ? 'dead' : 'messages';
-  const url = `${p}${api.path('queues', queue)}/${list}`;
-  return api.get(url + api.query({ state: state === 'dead' ? undefined : state, cursor, limit, payload }), { signal });
-}
-
 function headerOf(text) {
   const colon = text.indexOf(':');
-  return colon > 0 ? { [`/headers/${text.slice(0, colon).trim().replaceAll('~', '~0').replaceAll('/', '~1')}`]: text.slice(colon + 1).trim() } : null;
+  if (colon < 1) throw fault('header', `Expected "name: value", got "${text}"`);
+  return { [`/headers/${text.slice(0, colon).trim().replaceAll('~', '~0').replaceAll('/', '~1')}`]: text.slice(colon + 1).trim() };
 }
 
-/** The filter that the server takes; throws if its JSON is none. */
+function writtenFilter(text) {
+  const filter = readJson('where', text);
+  if (filter?.constructor !== Object) throw fault('where', `Expected a filter as a JSON object, got "${text}"`);
+  return filter;
+}
+
+/** The filter that the server takes. What is written in a field and is none is an error, not left out. */
 function whereOf({ state, tag, header, error, text, where }) {
   const all = [
     state && { '/state': state },
     tag && { '/tags': { contains: tag } },
-    headerOf(header),
+    readText(header) && headerOf(header),
     error && { '/errors': { contains: error } },
     text && { or: [{ '/id': { contains: text } }, { '/payload_text': { contains: text } }] },
-    where && JSON.parse(where),
+    readText(where) && writtenFilter(where),
   ].filter(Boolean);
   return all.length > 1 ? { and: all } : all[0];
 }
 
+function readFilter(filter) {
+  try {
+    return { where: whereOf(filter) };
+  } catch (wrong) {
+    return { wrong };
+  }
+}
+
+/** Dead letters are listed with their errors, other messages without. */
 function InState({ p, queue, state, cursor }) {
-  const loaded = useLoad((signal) => pageOf(p, queue, state, { cursor, limit: PAGE, payload: state === 'dead' }, signal), [p, queue, state, cursor], { every: state === 'dead' ? 10_000 : 3000 });
+  const dead = state === 'dead';
+  const url = p + api.path('queues', queue, dead ? 'dead' : 'messages');
+  const loaded = useGet(url + api.query({ state: dead ? '' : state, cursor, limit: PAGE, payload: dead }), { every: dead ? 10_000 : 3000 });
   return html`<${Loaded} state=${loaded}>${({ messages, next }) => html`
     ${messages.length
       ? html`<${MessageTable} messages=${messages} />`
@@ -53,16 +64,10 @@ function InState({ p, queue, state, cursor }) {
   </${Loaded}>`;
 }
 
-function Bulk({ queue, filter, onDone }) {
+function Bulk({ queue, where, wrong, onDone }) {
   const { can } = useHere();
   const [verb, setVerb] = useState('cancel');
-  if (!can('operate')) return null;
-  let where;
-  try {
-    where = whereOf(filter);
-  } catch {
-    return null;
-  }
+  if (wrong || !can('operate')) return null;
   const options = Object.keys(BULK_VERBS).filter((one) => can(BULK_VERBS[one].right, BULK_VERBS[one].at));
   return html`<${Field} field=${{ name: 'verb', label: 'Change all that match', type: 'select', options }} value=${verb} onInput=${setVerb} />
     <${BulkAction} key=${verb} verb=${verb} filter=${{ queue, where }} onDone=${onDone} />`;
@@ -75,13 +80,15 @@ export default function Messages() {
   const filter = { state, tag, header, error, text, where };
   const [round, setRound] = useState(0);
   const set = (name) => (value) => setSearch({ [name]: value, cursor: undefined }, { replace: true });
-  const filtered = tag || error || text || where || headerOf(header);
+  const { where: matching, wrong } = readFilter(filter);
+  const filtered = tag || header || error || text || where;
   return html`<${QueueFrame} here="messages">
     <div class="toolbar ends" role="search">
       <${Field} field=${STATE} value=${state} onInput=${set('state')} />
-      ${FILTERS.map((field) => html`<${Field} key=${field.name} field=${field} value=${filter[field.name]} onInput=${set(field.name)} />`)}
+      ${FILTERS.map((field) => html`<${Field} key=${field.name} field=${field} value=${filter[field.name]} onInput=${set(field.name)}
+        error=${wrong?.details.field === field.name && wrong.message} />`)}
     </div>
-    <div class="toolbar ends"><${Bulk} queue=${queue} filter=${filter} onDone=${() => setRound((n) => n + 1)} /></div>
-    ${filtered ? html`<${Matching} key=${round} queue=${queue} where=${() => whereOf(filter)} about=${filter} />` : html`<${InState} key=${round} p=${p} queue=${queue} state=${state} cursor=${cursor} />`}
+    <div class="toolbar ends"><${Bulk} queue=${queue} where=${matching} wrong=${wrong} onDone=${() => setRound((n) => n + 1)} /></div>
+    ${!wrong && (filtered ? html`<${Matching} key=${round} queue=${queue} where=${matching} />` : html`<${InState} key=${round} p=${p} queue=${queue} state=${state} cursor=${cursor} />`)}
   </${QueueFrame}>`;
 }
