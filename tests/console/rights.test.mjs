@@ -42,3 +42,14 @@ test('a bulk that sends is offered only to those who may send', async () => {
   assert.deepEqual(await verbs('ann'), ['cancel', 'hold', 'approve', 'deny', 'change']);
   assert.deepEqual(await verbs('root'), ['cancel', 'hold', 'approve', 'deny', 'retry', 'move', 'change']);
 });
+
+test('what is shown only to those who may look at the whole namespace is not asked for others, and they are told', async () => {
+  const id = await held();
+  const queue = await openAs('ann', 'queues/pay');
+  await queue.getByText('Your rights do not include the statistics and consumers').waitFor();
+  assert.equal(await queue.getByText('No consumer is attached').count(), 0);
+  const message = await openAs('ann', `messages/${id}`);
+  await message.getByText('Your rights do not include the flows').waitFor();
+  const asked = [...queue.asked, ...message.asked];
+  assert.deepEqual(asked.filter((url) => /\/v1\/(consumers|statistics|flows)/.test(url)), []);
+});

@@ -5,11 +5,13 @@ import { FlowGraph, hasFlow } from '../parts/flow.js';
 import { MessageActions } from '../parts/message_actions.js';
 import { Payload } from '../parts/payload.js';
 import { Timeline } from '../parts/timeline.js';
+import { WHOLE } from '../rights.js';
 
-async function load(p, id, signal) {
+/** With the flow, if the caller may learn the fate of all messages of the namespace. */
+async function load(p, id, whole, signal) {
   const [message, flow] = await Promise.all([
     api.get(p + api.path('messages', id), { signal }),
-    api.getOr(null, p + api.path('flows', id), { signal }),
+    whole && api.getOr(null, p + api.path('flows', id), { signal }),
   ]);
   return { message, flow };
 }
@@ -71,9 +73,10 @@ const Extra = ({ title, text, base64, type }) =>
   (text !== undefined || base64 !== undefined) && html`<${Card} title=${title}><${Payload} text=${text} base64=${base64} contentType=${type} /></${Card}>`;
 
 export default function MessageView() {
-  const { p, to, parameters } = useHere();
+  const { p, to, parameters, can } = useHere();
   const { id } = parameters;
-  const state = useLoad((signal) => load(p, id, signal), [p, id], { every: 3000 });
+  const whole = can('result', WHOLE);
+  const state = useLoad((signal) => load(p, id, whole, signal), [p, id], { every: 3000 });
   const message = state.data?.message;
   const trail = [['Queues', to('queues')], message && [message.queue, to('messages', { queue: message.queue })]].filter(Boolean);
   return html`<${Heading} title=${id} mono trail=${trail}>
@@ -86,6 +89,7 @@ export default function MessageView() {
         <${Card} title="Payload"><${Contents} message=${data.message} /></${Card}>
         <${Card} title="History"><${Timeline} message=${data.message} /></${Card}>
       </div>
+      ${!whole && html`<p class="muted">Your rights do not include the flows of the namespace.</p>`}
       ${data.flow && hasFlow(data.flow) && html`<${Card} title="Flow"><${FlowGraph} flow=${data.flow} link=${(other) => to('message', { id: other })} /></${Card}>`}
       <${Headers} headers=${data.message.headers} />
       <${Extra} title="Result" text=${data.message.result} base64=${data.message.result_base64} type=${data.message.result_content_type} />

@@ -1,21 +1,23 @@
 // One queue: its states, throughput, age, consumers, and what an operator may do with it.
 
-import { Card, Empty, Facts, Figure, Loaded, QueueFlags, Quick, Time, api, bytes, counted, duration, go, html, number, useHere, useLoad, useStatistics } from '../kit.js';
+import { Card, Empty, Facts, Figure, Loaded, Problem, QueueFlags, Quick, Time, api, bytes, counted, duration, go, html, number, useHere, useLoad, useStatistics } from '../kit.js';
 import { ConsumerTable } from '../parts/consumer_table.js';
 import { DeleteQueue, PurgeQueue } from '../parts/queue_actions.js';
 import { QueueFrame } from '../parts/queue_frame.js';
 import { StatisticsCharts } from '../parts/statistics.js';
+import { WHOLE } from '../rights.js';
 
 const EVERY_MS = 2000;
 const STATES = ['ready', 'leased', 'delayed', 'blocked', 'held', 'dead', 'done'];
 const TONE = { held: 'warn', dead: 'bad' };
 
-async function load(p, name, signal) {
+/** With the consumers, if the caller may look at the `whole` namespace. */
+async function load(p, name, whole, signal) {
   const [queue, consumers] = await Promise.all([
     api.get(p + api.path('queues', name), { signal }),
-    api.getOr({ consumers: [] }, `${p}/consumers?limit=1000`, { signal }),
+    whole && api.get(`${p}/consumers?limit=1000`, { signal }),
   ]);
-  return { queue, consumers: consumers.consumers.filter((one) => one.queues?.includes(name)) };
+  return { queue, consumers: whole && consumers.consumers.filter((one) => one.queues?.includes(name)) };
 }
 
 function blockedNote({ blocked_by: by }) {
@@ -56,6 +58,11 @@ function Rules({ queue, to }) {
   </${Card}>`;
 }
 
+function Charts({ p, name }) {
+  const { samples, error } = useStatistics(p, name);
+  return html`<${Problem} error=${error} /><${StatisticsCharts} samples=${samples} />`;
+}
+
 const Consumers = ({ consumers, queue }) => html`<${Card} title="Attached consumers">
   ${consumers.length
     ? html`<${ConsumerTable} consumers=${consumers} />`
@@ -75,8 +82,8 @@ function Switches({ queue, p, reload }) {
 export default function QueueView() {
   const { p, to, parameters, can } = useHere();
   const name = parameters.queue;
-  const state = useLoad((signal) => load(p, name, signal), [p, name], { every: EVERY_MS });
-  const { samples } = useStatistics(p, name);
+  const whole = can('observe', WHOLE);
+  const state = useLoad((signal) => load(p, name, whole, signal), [p, name], { every: EVERY_MS });
   const queue = state.data?.queue;
   const actions = queue && html`<${QueueFlags} settings=${queue.settings} />
     ${can('propose') && html`<a class="button" href=${to('send', {}, { queue: name })}>Send a message</a>`}
@@ -89,9 +96,9 @@ export default function QueueView() {
       ${data.queue.settings.push_paused && html`<p class="hint-box warn">Its pushes are paused: <a href=${to('pushes', { queue: name })}>see why</a>.</p>`}
       ${data.queue.settings.closed && html`<p class="hint-box warn">This queue is closed: it refuses sends.</p>`}
       <${States} queue=${data.queue} to=${to} />
-      <${StatisticsCharts} samples=${samples} />
+      ${whole ? html`<${Charts} p=${p} name=${name} />` : html`<p class="muted">Your rights do not include the statistics and consumers of the namespace.</p>`}
       <div class="grid"><${Rules} queue=${data.queue} to=${to} /><${Totals} queue=${data.queue} /></div>
-      <${Consumers} consumers=${data.consumers} queue=${name} />`}
+      ${whole && html`<${Consumers} consumers=${data.consumers} queue=${name} />`}`}
     </${Loaded}>
   </${QueueFrame}>`;
 }
