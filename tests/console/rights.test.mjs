@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { caller, settled, start } from './support.mjs';
+import { button, caller, settled, start } from './support.mjs';
 
 const POLICY = `
 [[rule]]
@@ -52,4 +52,17 @@ test('what is shown only to those who may look at the whole namespace is not ask
   await message.getByText('Your rights do not include the flows').waitFor();
   const asked = [...queue.asked, ...message.asked];
   assert.deepEqual(asked.filter((url) => /\/v1\/(consumers|statistics|flows)/.test(url)), []);
+});
+
+test('an administrator looks at what the server keeps for itself, and is offered nothing else', async () => {
+  const page = await openAs('root', 'queues/audit', '$sys');
+  await page.getByText('Totals since it was created').waitFor();
+  assert.deepEqual(await page.locator('main').locator('button, a.button').allTextContents(), []);
+  assert.equal(await page.getByRole('link', { name: 'Send a message' }).count(), 0);
+  const [entry] = (await admin('GET', '/namespaces/$sys/queues/audit/messages?limit=1')).messages;
+  for (const view of ['queues/audit/messages', `messages/${entry.id}`]) {
+    const other = await openAs('root', view, '$sys');
+    for (const name of ['Preview…', 'Cancel', 'Hold']) assert.equal(await button(other, name).count(), 0, name);
+    assert.equal(await other.getByRole('link', { name: 'Edit and resend' }).count(), 0);
+  }
 });
