@@ -66,3 +66,8 @@ test('an administrator looks at what the server keeps for itself, and is offered
     assert.equal(await other.getByRole('link', { name: 'Edit and resend' }).count(), 0);
   }
 });
+
+test('a name with a line separator fits a pattern that all names fit', async () => {
+  const page = await openAs('root', `documents/${encodeURIComponent('a\u2028b')}`);
+  assert.equal(await page.getByText('You may not look at this').count(), 0);
+});

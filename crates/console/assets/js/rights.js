@@ -11,7 +11,7 @@ const KEPT = '$sys';
 /** Whether a name fits one of the patterns; only a pattern that all names fit has room for the name `*`. */
 function fits(patterns, name) {
   const escaped = (pattern) => pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
-  return patterns.some((pattern) => new RegExp(`^${escaped(pattern).join('.*')}$`).test(name));
+  return patterns.some((pattern) => new RegExp(`^${escaped(pattern).join('.*')}$`, 's').test(name));
 }
 
 /**
