@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { button, caller, settled, start } from './support.mjs';
+import { button, caller, inDialog, settled, start } from './support.mjs';
 
 const POLICY = `
 [[rule]]
@@ -70,4 +70,32 @@ test('an administrator looks at what the server keeps for itself, and is offered
 test('a name with a line separator fits a pattern that all names fit', async () => {
   const page = await openAs('root', `documents/${encodeURIComponent('a\u2028b')}`);
   assert.equal(await page.getByText('You may not look at this').count(), 0);
+});
+
+test('the history of a message tells who has decided', async () => {
+  const id = await held();
+  const page = await openAs('ann', `messages/${id}`);
+  await button(page, 'Approve').click();
+  await inDialog(page, 'Approve the message').click();
+  await page.getByText('approve by ann').waitFor();
+  const bulk = await openAs('ann', 'queues/pay/messages');
+  await bulk.getByLabel('Change all that match').selectOption('hold');
+  await button(bulk, 'Preview…').click();
+  await inDialog(bulk, 'Hold all').click();
+  await bulk.getByText('changed.').waitFor();
+  const { changes } = await admin('GET', `/messages/${id}`);
+  assert.deepEqual(changes.map(({ change, by }) => [change, by]), [['approve', 'ann'], ['hold', 'ann']]);
+});
+
+test('a name that is too long for a history is cut', async () => {
+  const id = await held();
+  const page = await openAs('ann', 'queues');
+  await page.route('**/v1/whoami', async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ json: { ...(await answer.json()), name: 'ä'.repeat(300) } });
+  });
+  await page.goto(`${world.base}/console/default/messages/${id}`);
+  await button(page, 'Approve').click();
+  await inDialog(page, 'Approve the message').click();
+  await page.getByText('Done.').waitFor();
 });

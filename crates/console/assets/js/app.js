@@ -8,12 +8,16 @@ import { href } from './router.js';
 export const App = createContext(null);
 export const useApp = () => useContext(App);
 
-/** The path of the API, links and rights of the present namespace. */
+/** The name of who is signed in, for a history: of 256 bytes at most, though it ends within a character. */
+const signature = ({ proof, name }) => proof && new TextDecoder().decode(new TextEncoder().encode(name).slice(0, 253));
+
+/** The path of the API, links and rights of the present namespace, and `by` whom a change is. */
 export function useHere() {
   const app = useApp();
-  const { namespace } = app;
+  const { namespace, identity } = app;
   return {
     ...app,
+    by: signature(identity),
     p: api.base(namespace),
     to: (id, parameters, search) => href(namespace, id, parameters, search),
   };

@@ -45,7 +45,7 @@ function resultOf(state) {
 
 /** A button for a bulk. `about` is shown in the place of what the verb does. */
 export function BulkAction({ verb, filter, about, label = 'Preview…', title = `${capital(verb)} all messages that match`, confirm = `${capital(verb)} all`, onDone }) {
-  const { p, to, can } = useHere();
+  const { p, to, can, by } = useHere();
   const { fields, danger, says, states, right, at = filter } = BULK_VERBS[verb];
   if (!can(right, at)) return null;
   const preview = async (values, signal) => {
@@ -63,7 +63,7 @@ export function BulkAction({ verb, filter, about, label = 'Preview…', title = 
     <p class="muted">Filter: ${filterText(filter)}</p>`;
   const run = async (values, _, tools) => {
     const rate = readNumber('per_second', values.per_second);
-    const begun = await begin(p, { action: verb, filter, ...readChange(values), per_second: rate });
+    const begun = await begin(p, { action: verb, filter, by, ...readChange(values), per_second: rate });
     if (rate === undefined) return resultOf(await follow(p, begun, tools));
     return html`The server changes ${rate} a second, also when this page is closed: <a href=${to('bulks')}>Bulks</a> show how far it is.`;
   };

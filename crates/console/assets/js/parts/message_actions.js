@@ -18,10 +18,10 @@ const VERBS = [
 ];
 
 export function MessageActions({ message, reload }) {
-  const { p, to, can } = useHere();
+  const { p, to, can, by } = useHere();
   const here = { queue: message.queue };
   const run = (verb) => async (values) => {
-    await api.post(`${p}${api.path('messages', message.id)}/${verb}`, { ...readChange(values), version: message.version });
+    await api.post(`${p}${api.path('messages', message.id)}/${verb}`, { by, ...readChange(values), version: message.version });
     if (verb === 'cancel' && message.state !== 'leased') go(to('messages', here));
     return 'Done.';
   };
