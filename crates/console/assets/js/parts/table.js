@@ -2,6 +2,7 @@
 
 import { html } from '../../vendor/preact.js';
 import { useApp } from '../app.js';
+import { number } from '../format.js';
 import { setSearch } from '../router.js';
 
 /** Arrow keys go from row to row, by the first link or button of each. */
@@ -56,7 +57,6 @@ export function Pages({ next, name = 'after' }) {
 
 /** How far a look through pages has come, with a button that goes on. */
 export function ScanState({ scan, what }) {
-  const number = (value) => value.toLocaleString('en-US');
   const count = number(scan.scanned) + (scan.total && !scan.index ? ` of ${number(scan.total)}` : '');
   const by = scan.index ? `, by the index of ${scan.index}` : '';
   if (scan.running) return html`<p class="muted" role="status">Looking: ${count} ${what} so far…</p>`;
