@@ -193,7 +193,8 @@ fn unknown(tool: &McpTool, name: &str) -> String {
     known.extend(tool.in_query.iter().chain(tool.in_body.iter().flatten()).map(String::as_str));
     known.extend(tool.in_namespace().then_some(NAMESPACE));
     let shown: String = name.chars().take(60).collect();
-    format!("{shown:?} is no argument of {}, which has {}", tool.listed.name, known.join(", "))
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    format!("{shown:?} is no argument of {}, which has {known}", tool.listed.name)
 }
 
 /// The beginning of a value, for errors.
@@ -267,7 +268,7 @@ mod tests {
             ),
             ("receive", json!({"queue": "q", "max": 17}), "max: expected at most 16, got 17"),
             ("queue_list", json!({"prefix": ["a"]}), "prefix: expected a text, a number or a truth value"),
-            ("whoami", json!({"namespace": "shop"}), "is no argument of whoami, which has "),
+            ("whoami", json!({"namespace": "shop"}), "is no argument of whoami, which has none"),
             ("ack", json!({"namespace": null, "receipt": "r"}), "namespace: expected a text"),
         ] {
             let error = asked(name, arguments).unwrap_err();
