@@ -2,8 +2,13 @@
 
 import os
 import pathlib
+import socket
 import subprocess
+import threading
+import time
+import urllib.parse
 
+import pytest
 from conftest import binary
 from documents import get, put
 from test_transactions_open import begin
@@ -93,6 +98,60 @@ def test_a_lost_lease_commits_nothing(server):
     assert worked.returncode == 0, worked
     assert get(server, "counter")["content"].strip() == "0" and payloads(server) == []
     assert get(server, "counter")["version"] == 1
+
+
+class Outage:
+    """A proxy that swallows the first answer to a request that has some bytes in it, and then is away for a while."""
+
+    def __init__(self, url: str, wanted: bytes) -> None:
+        self.target = urllib.parse.urlsplit(url)
+        self.wanted = wanted
+        self.back_at = None
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        while True:
+            client, _ = self.listener.accept()
+            if self.back_at and time.monotonic() < self.back_at:
+                client.close()
+                continue
+            server = socket.create_connection((self.target.hostname, self.target.port))
+            threading.Thread(target=self.pass_on, args=(client, server), daemon=True).start()
+
+    def pass_on(self, client: socket.socket, server: socket.socket) -> None:
+        threading.Thread(target=self.answer, args=(server, client), daemon=True).start()
+        while data := client.recv(65_536):
+            swallow = self.back_at is None and self.wanted in data
+            if swallow:
+                self.back_at = time.monotonic() + 1.5
+            server.sendall(data)
+            if swallow:
+                time.sleep(0.3)  # until it is done
+                break
+        for end in (client, server):
+            end.close()
+
+    def answer(self, server: socket.socket, client: socket.socket) -> None:
+        try:
+            while data := server.recv(65_536):
+                if self.back_at is None or time.monotonic() > self.back_at:
+                    client.sendall(data)
+        except OSError:
+            pass
+
+
+@pytest.mark.parametrize("wanted", [b"/commit ", b'"receipt"'], ids=["commit", "ack"])
+def test_a_lost_answer_neither_fails_nor_repeats_the_work(server, wanted):
+    put(server, "counter", "0")
+    send(server, "one", max_attempts=1)
+    proxy = Outage(server.url, wanted)
+    worked = run(server, *WORK, "--transport", "http", script=COUNT, SLUICE_SERVER=proxy.url)
+    assert proxy.back_at is not None and worked.returncode == 0, worked
+    assert "nacked" not in worked.stderr, worked
+    assert get(server, "counter")["content"].strip() == "1" and payloads(server) == ["one"], worked
+    assert messages(server, "jobs") == [], worked
 
 
 def test_a_command_does_not_end_its_transaction(server):

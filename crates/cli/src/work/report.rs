@@ -63,11 +63,20 @@ impl Report {
 
     /// Reports that no transaction could be begun for a message.
     pub(super) fn not_begun(self, error: &ClientError) {
-        let text = format!("cannot begin a transaction: {error}");
+        self.transaction("begin_failed", &format!("cannot begin a transaction: {error}"));
+    }
+
+    /// Reports that a transaction may be committed or not.
+    pub(super) fn not_answered(self, message: &Delivered, error: &ClientError) {
+        let text = format!("cannot tell whether the work on {} was committed: {error}", message.id);
+        self.transaction("commit_unknown", &text);
+    }
+
+    fn transaction(self, event: &str, text: &str) {
         if self.out.json {
-            return machine(&json!({"event": "begin_failed", "message": text}));
+            return machine(&json!({"event": event, "message": text}));
         }
-        self.out.note(&text);
+        self.out.note(text);
     }
 
     /// Reports the totals at the end of the worker; `by_command`: of those that count as acked, the ones that
@@ -121,7 +130,7 @@ impl Report {
                 "lease_lost",
                 format!(
                     "lost the lease of {id}: ending its command, because another worker has the message, or \
-                    it was deleted"
+                    it was settled or deleted"
                 ),
             ),
             WorkerEvent::Cancelled(id) => ("cancelled", format!("{id} was cancelled: ending its command")),

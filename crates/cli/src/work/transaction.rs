@@ -18,6 +18,8 @@ const TRIES: u32 = 20;
 /// Times that a command runs for one delivery whose transaction was over before its end: the leader has
 /// changed. More often than that, the command has ended it itself.
 const TRIES_LOST: u32 = 3;
+/// Pause before the server is asked again that has not answered.
+const AGAIN: Duration = Duration::from_millis(500);
 /// Longest pause before a command runs once more; each is drawn anew.
 const PAUSE_MS_MAX: u64 = 200;
 /// Pause before a message is delivered again for which no transaction could be begun.
@@ -43,12 +45,24 @@ pub(super) async fn run(client: &Client, setup: &CommandSetup, job: &Job) -> Opt
             let _ = client.transaction_rollback(&transaction).await;
             return Some(settle);
         }
-        let Err(error) = commit(client, &transaction, job, &settle).await else {
+        let may_wait = || begun.elapsed() < ttl && !setup.stop.is_stopped();
+        let error = match commit(client, &transaction, job, &settle, may_wait).await {
             // The ack of a message that is settled with this receipt changes nothing.
-            return Some(Settle::Ack);
+            Ok(()) => return Some(Settle::Ack),
+            Err(NotDone::Unanswered(error)) => {
+                setup.report.not_answered(&job.message, &error);
+                // Of a message that is settled it changes nothing.
+                return Some(Settle::Release { delay: None });
+            }
+            Err(NotDone::Refused(error)) => error,
         };
         // It is over already, unless the ack could not be staged.
-        let _ = client.transaction_rollback(&transaction).await;
+        while let Err(error) = client.transaction_rollback(&transaction).await
+            && is_unanswered(&error)
+            && may_wait()
+        {
+            sleep(AGAIN).await;
+        }
         if is_settled(&error, job) {
             return None;
         }
@@ -65,16 +79,49 @@ pub(super) async fn run(client: &Client, setup: &CommandSetup, job: &Job) -> Opt
     }
 }
 
-async fn commit(client: &Client, transaction: &str, job: &Job, settle: &Settle) -> Result<(), ClientError> {
+/// The reason why a commit is not known to be done.
+enum NotDone {
+    /// Nothing was done.
+    Refused(ClientError),
+    /// Nobody has said whether it was.
+    Unanswered(ClientError),
+}
+
+/// Commits what the command has staged, with the ack. A commit that nobody answers is asked for again while
+/// that `may_wait`: it is done once.
+async fn commit(
+    client: &Client,
+    transaction: &str,
+    job: &Job,
+    settle: &Settle,
+    may_wait: impl Fn() -> bool,
+) -> Result<(), NotDone> {
     let ack = Transaction::new().settle(SettleItem::of(job.message.receipt.as_str(), settle.clone()));
-    client.transaction_stage(transaction, &ack).await?;
-    client.transaction_commit(transaction).await.map(drop)
+    client.transaction_stage(transaction, &ack).await.map_err(NotDone::Refused)?;
+    loop {
+        match client.transaction_commit(transaction).await {
+            Ok(_) => return Ok(()),
+            Err(error) if !is_unanswered(&error) => return Err(NotDone::Refused(error)),
+            Err(error) if !may_wait() => return Err(NotDone::Unanswered(error)),
+            Err(_) => sleep(AGAIN).await,
+        }
+    }
 }
 
 /// True when nothing was done, and another try may go better: others have changed what the command has read,
-/// or the transaction has ended with the leader.
+/// the transaction has ended with the leader, or the server was away before the commit.
 fn is_conflict(error: &ClientError) -> bool {
-    is_lost(error) || matches!(error.code(), Some("version_mismatch" | "lock_held"))
+    let is_of_others = matches!(error.code(), Some("version_mismatch" | "lock_held"));
+    is_lost(error) || is_of_others || is_unanswered(error)
+}
+
+/// True when the server could not be reached, or was not able to answer at present.
+fn is_unanswered(error: &ClientError) -> bool {
+    match error {
+        ClientError::Transport { .. } => true,
+        ClientError::Server { status, code, .. } => *status == 503 || code == "overloaded",
+        _ => false,
+    }
 }
 
 /// True when the command has settled its message itself, beside the transaction.

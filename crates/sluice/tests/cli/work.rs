@@ -152,7 +152,8 @@ fn a_message_that_is_gone_is_not_told_as_somebody_elses() {
         let (id, told) =
             told_after(transport, |server, _| drop(server.ok(&["queue", "delete", "q", "--yes"])));
         let expected = format!(
-            "lost the lease of {id}: ending its command, because another worker has the message, or it was deleted\n\
+            "lost the lease of {id}: ending its command, because another worker has the message, or it was settled \
+             or deleted\n\
              0 messages acked, 1 not settled because the lease was over\n"
         );
         assert_eq!(told, expected, "{transport}");
