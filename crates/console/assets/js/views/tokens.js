@@ -22,8 +22,8 @@ function Create({ onDone }) {
       scopes: (readList('scopes', values.scopes) ?? []).map(scopeOf),
       ttl_ms: readDuration('ttl_ms', values.ttl_ms),
     }));
-    // Who has no credentials needs them from now on. The token is shown whatever becomes of that.
-    if (!identity.proof) await signIn(token).catch(() => {});
+    // Who has no credentials needs them from now on.
+    if (!identity.proof) await signIn(token);
     return html`Keep the token: the server stores only a hash of it and cannot show it again.<pre class="payload" tabindex="0">${token}</pre>`;
   };
   const body = () => html`<p class="hint-box">Once there is a token, every caller of this server must authenticate; the first one signs this browser in.</p>`;
