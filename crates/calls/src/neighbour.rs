@@ -17,7 +17,6 @@ pub struct Neighbour {
     pub(crate) access: Access,
     pub(crate) version: String,
     pub(crate) passed: Arc<Passed>,
-    /// `None`: the server belongs to no cluster.
     pub(crate) roster: Option<Roster>,
 }
 
@@ -25,6 +24,11 @@ impl Neighbour {
     /// The node behind it.
     pub fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// The lists of the cluster; `None`: the server belongs to none.
+    pub fn roster(&self) -> Option<&Roster> {
+        self.roster.as_ref()
     }
 
     /// Its own view of its shards.

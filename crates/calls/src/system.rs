@@ -108,12 +108,15 @@ impl Entry {
         }
     }
 
-    /// Takes the value away.
+    /// Takes the value away, unless another node has done so already.
     ///
     /// # Errors
     /// What the engine says.
     pub(crate) async fn remove(&self, node: &Node) -> Result<(), Error> {
-        self.change(node, ChangeAction::Cancel).await
+        match self.change(node, ChangeAction::Cancel).await {
+            Err(Error::MessageNotFound { .. }) => Ok(()),
+            removed => removed,
+        }
     }
 
     /// Replaces all tags.
@@ -129,5 +132,26 @@ impl Entry {
         let items = [(self.id, 0)];
         let change = Change { namespace: NamespaceId::SYS, items: &items, action, by: "", why: "" };
         node.change(&change).await?.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing;
+
+    #[tokio::test]
+    async fn a_value_that_two_take_away_is_gone() {
+        let (node, list) = (testing::node(), SystemList("values"));
+        for value in [1, 2] {
+            list.add(&node, &json!(value), OnceKey::default()).await.unwrap();
+        }
+        let seen = list.all(&node).await.unwrap();
+        seen[0].remove(&node).await.unwrap();
+        seen[0].remove(&node).await.unwrap();
+        let left: Vec<_> = list.all(&node).await.unwrap().into_iter().map(|entry| entry.value).collect();
+        assert_eq!(left, [Some(json!(2))]);
     }
 }

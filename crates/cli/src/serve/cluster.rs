@@ -132,7 +132,9 @@ impl ClusterNode {
         // Set once, since a server has one node.
         let _ = self.incoming.here.set(neighbour.clone());
         let node = neighbour.node().clone();
-        self.follow(node.clone());
+        if let Some(roster) = neighbour.roster() {
+            self.follow(node.clone(), roster.clone());
+        }
         self.watch_memory(node.clone());
         tokio::spawn(keep_formats(node.clone(), self.peers.clone()));
         tokio::spawn(warn_of_others(node.clone()));
@@ -158,12 +160,13 @@ impl ClusterNode {
         )
     }
 
-    /// Follows the list of nodes, unless they stand in the settings.
-    fn follow(&self, node: Node) {
+    /// Follows the list of nodes, unless they stand in the settings. `roster` is that of the calls: its
+    /// changes exclude each other.
+    fn follow(&self, node: Node, roster: Roster) {
         let Source::File(address) = &self.source else { return };
         let following = Following {
             node,
-            roster: Roster::new(&self.own.cluster),
+            roster,
             peers: self.peers.clone(),
             own: self.own.identity.node,
             is_first: !self.options.members.voters().is_empty(),
