@@ -378,10 +378,17 @@ async fn units_that_only_read_show_one_moment() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     });
-    for _ in 0..30 {
+    let mut shown = 0;
+    while shown < 30 {
         let both = |work: Work| async move { Ok((work.get("a").await?, work.get("b").await?)) };
-        let ((a, b), _) = client.transact(both).await.unwrap();
-        assert_eq!(a, b);
+        match client.transact(both).await {
+            Ok(((a, b), _)) => {
+                assert_eq!(a, b);
+                shown += 1;
+            }
+            // On a busy machine the mover may be faster than each of its tries.
+            Err(error) => assert!(error.to_string().contains("version_mismatch"), "{error}"),
+        }
     }
     stop.stop();
     mover.await.unwrap();
