@@ -28,10 +28,10 @@ def binary() -> str:
 
 
 def until(is_so, what="it comes to that"):
-    """Waits until it is so."""
+    """Waits until it is so. `what`: the state in words, or a function that tells what was seen last."""
     deadline = time.monotonic() + 30
     while not is_so():
-        assert time.monotonic() < deadline, f"waited in vain until {what}"
+        assert time.monotonic() < deadline, f"waited in vain until {what() if callable(what) else what}"
         time.sleep(0.01)
 
 

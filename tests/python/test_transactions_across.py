@@ -415,7 +415,7 @@ class Accounts:
             found[:] = [answer]
             return status is not None and status < 300
 
-        until(is_answered, f"{method} {path} is answered: {found}")
+        until(is_answered, lambda: f"{method} {path} is answered: {found}")
         return found[0]
 
     def messages(self) -> list[str]:
@@ -462,6 +462,8 @@ class Bank(Accounts):
         for name, at in itertools.product(NAMES, range(ACCOUNTS)):
             body = {"content": json.dumps({"n": START, "moves": 0})}
             self.answered("PUT", of(f"account{at}", namespace=name), body)
+        for name in NAMES:
+            self.answered("PUT", f"/v1/namespaces/{name}/queues/moved", {})
 
     def account(self, name: str, key: str, by: int, namespace: str) -> dict | None:
         """An operation that changes an account; None: it cannot be read just now."""

@@ -18,7 +18,7 @@ def test_a_backup_of_a_server_has_all_of_a_transaction_or_nothing(server, tmp_pa
     def backups():
         for at in range(4):
             time.sleep(random.random())
-            until(lambda: bank.moved, "something was moved: its queues are there")
+            until(lambda: bank.moved, "something was moved")
             moved.append(set(bank.moved))
             done = server.sluice("backup", f"copy{at}")
             assert done.returncode == 0, done.stderr
@@ -44,7 +44,7 @@ class Copies:
 
     def back_up(self, node) -> str:
         """The error; empty: it is made."""
-        until(lambda: self.bank.moved, "something was moved: its queues are there")
+        until(lambda: self.bank.moved, "something was moved")
         before, name = set(self.bank.moved), f"copy{len(self.made)}"
         done = node.run("backup", name)
         if done.returncode != 0:
