@@ -16,7 +16,8 @@ impl ModelState {
         those.fold((0, 0), |(count, bytes), (_, message)| (count + 1, bytes + u64::from(message.blob.len)))
     }
 
-    fn fits(&self, queue: QueueId, held: (u64, u64), more: (u64, u64)) -> bool {
+    /// True when so many more messages and bytes fit into a queue that holds so many.
+    pub(super) fn fits(&self, queue: QueueId, held: (u64, u64), more: (u64, u64)) -> bool {
         let settings = &self.queues[&queue].settings;
         let over = |most: u64, held: u64, more: u64| most > 0 && more > 0 && held + more > most;
         !over(settings.max_messages, held.0, more.0) && !over(settings.max_bytes, held.1, more.1)

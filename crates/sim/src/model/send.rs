@@ -36,6 +36,9 @@ impl Apply<'_> {
         if let Some(refusal) = self.no_room(send.namespace, send.queue, more, delays) {
             return self.fails(refusal);
         }
+        if planned.as_ref().is_some_and(|planned| self.outgrows(send, planned.replacement)) {
+            return self.fails("queue_full");
+        }
         let queue = self.queue_for(send.namespace, send.queue)?;
         let (first, duplicates) = match planned {
             Some(planned) => self.sends_planned(queue, send, planned)?,
@@ -104,6 +107,12 @@ impl Apply<'_> {
             return Some("invalid_argument");
         }
         (!self.world.takes(existing, count, bytes)).then_some("queue_full")
+    }
+
+    /// True when a payload that replaces another one is by itself larger than all that its queue may hold.
+    fn outgrows(&self, send: &Send<'_>, replacement: u64) -> bool {
+        let queue = self.world.queue_named(send.namespace, send.queue);
+        queue.is_some_and(|queue| !self.world.fits(queue, (0, 0), (0, replacement)))
     }
 
     fn sends(

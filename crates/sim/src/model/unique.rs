@@ -39,6 +39,8 @@ pub(super) struct Planned {
     duplicates: Vec<u32>,
     /// Number of messages and bytes that are added.
     pub(super) more: (u64, u64),
+    /// Bytes of the largest payload that replaces another one; 0: none does.
+    pub(super) replacement: u64,
 }
 
 /// First message of a send with a key, for its later ones.
@@ -116,7 +118,7 @@ impl Apply<'_> {
         send.items.iter().find_map(unique_of)?;
         let queue = self.world.queue_named(send.namespace, send.queue);
         let mut next = self.next_id(send.namespace)?;
-        let mut planned = Planned { ids: Vec::new(), duplicates: Vec::new(), more: (0, 0) };
+        let mut planned = Planned { ids: Vec::new(), duplicates: Vec::new(), more: (0, 0), replacement: 0 };
         // `None`: the send itself ends the message that held the key.
         let mut of_send: BTreeMap<&[u8], Option<OfSend>> = BTreeMap::new();
         let mut failed = BTreeSet::new();
@@ -160,12 +162,14 @@ impl Apply<'_> {
                     let lingers = self.world.unique.get(&key).is_none_or(|taken| taken.lingers);
                     !lingers && message.waits() && self.world.is_at_work(earlier, message.queue)
                 };
-                planned.more.1 += match self.world.messages.get(&earlier) {
-                    None if planned.is_new(earlier) => bytes,
-                    None => 0,
-                    Some(first) if has_it(&first) => bytes.saturating_sub(first.blob.len.into()),
-                    Some(_) => 0,
+                let freed = match self.world.messages.get(&earlier) {
+                    None => planned.is_new(earlier).then_some(0),
+                    Some(first) => has_it(&first).then_some(first.blob.len.into()),
                 };
+                if let Some(freed) = freed {
+                    planned.more.1 += bytes.saturating_sub(freed);
+                    planned.replacement = planned.replacement.max(bytes);
+                }
             }
         }
         Some(planned)

@@ -61,10 +61,10 @@ impl QueueModule {
         self.unique.guess = needs.key;
         self.admit_messages(needs.messages, core)?;
         core.admit_to_namespace(namespace_slot, needs.messages, needs.bytes)?;
-        self.admit_replacements(found, &needs)?;
         let bounded = self.is_bounded(namespace_slot, found, send.queue);
         if bounded {
             self.admit_send_to_bounded(namespace_slot, found, send, (needs.messages, needs.bytes), core)?;
+            self.admit_replacements(found, &needs)?;
         }
         self.admit_duplicates(send, out.duplicates.len(), core)?;
         let (_, queue_slot) = self.reserve(namespace_slot, found, send.queue, needs.messages as u32, core)?;
