@@ -201,10 +201,7 @@ impl Apply<'_> {
                 let due_us = self.changes(id).map_or(0, |changes| std::mem::take(&mut changes.due_us));
                 self.admit(id, due_us);
             }
-            ChangeAction::Deny => {
-                self.changes(id).into_iter().for_each(|changes| changes.due_us = 0);
-                self.die(id, "denied");
-            }
+            ChangeAction::Deny => self.die(id, "denied"),
             ChangeAction::Retry if matches!(place, MessagePlace::Dead { .. }) => self.redrive(id),
             ChangeAction::Retry => self.make_ready(id),
             ChangeAction::Move { .. } => {

@@ -93,6 +93,7 @@ impl Apply<'_> {
         self.total(id, |totals| totals.died += 1);
         self.end_in_flows(id, false);
         self.fail(id, reason);
+        self.keep_due(id, 0);
         let unapproved =
             self.world.messages.get(&id).is_some_and(|it| matches!(it.place, MessagePlace::Held { .. }));
         if !unapproved && self.forward(id, reason) {
