@@ -232,19 +232,34 @@ impl Consumer {
     /// `shutting_down` or `journal_failed` when the shard has ended.
     pub async fn next(&mut self, messages: usize, bytes: u64) -> Result<Event, Error> {
         loop {
+            match self.take_ready(messages, bytes).await? {
+                Some(event) => return Ok(event),
+                None => self.channel.wait().await,
+            }
+        }
+    }
+
+    /// Like [`Consumer::next`], but waits for nothing more than the bytes of messages. `None`: there is
+    /// nothing, which may be so after [`Consumer::ready`] too, since messages may have left it meanwhile, and
+    /// those that turn out to be damaged are held.
+    ///
+    /// # Errors
+    /// As of [`Consumer::next`].
+    pub async fn take_ready(&mut self, messages: usize, bytes: u64) -> Result<Option<Event>, Error> {
+        loop {
             if let Some(loading) = &mut self.loading {
                 let delivered = loading.await;
                 self.loading = None;
                 self.outstanding.clear();
                 if !delivered.is_empty() {
-                    return Ok(self.give_out(delivered));
+                    return Ok(Some(self.give_out(delivered)));
                 }
             }
             match self.channel.take(messages, bytes) {
-                None => self.channel.wait().await,
-                Some(News::Cancelled(receipts)) => return Ok(Event::Cancelled(receipts)),
+                None => return Ok(None),
+                Some(News::Cancelled(receipts)) => return Ok(Some(Event::Cancelled(receipts))),
                 Some(News::Detached(DetachedBy::ShardEnded)) => return Err(self.node.why_ended()),
-                Some(News::Detached(by)) => return Ok(Event::Detached(by)),
+                Some(News::Detached(by)) => return Ok(Some(Event::Detached(by))),
                 Some(News::Handed(mut handed)) => {
                     if !are_here(&mut handed) {
                         self.load(handed);
@@ -253,7 +268,7 @@ impl Consumer {
                     let given = handed.into_iter().filter_map(Handed::into_given).collect();
                     // All is in memory: it does not wait for anything, so nothing can be lost on the way.
                     let delivered = load(&self.node, self.shard, given).await;
-                    return Ok(self.give_out(delivered));
+                    return Ok(Some(self.give_out(delivered)));
                 }
             }
         }

@@ -1,15 +1,17 @@
 //! The bytes of messages that the pushers of a node hold together.
 //!
 //! A queue may hold as much as is left for all, so that some is always left for others (dynamic thresholds:
-//! Choudhury and Hahne, 1998); one that holds nothing may always take one message.
+//! Choudhury and Hahne, 1998). Since large messages can take all, each may always hold a few bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Most bytes of messages that the pushers of a node hold; one message of each queue may exceed them.
+/// Most bytes of messages that the pushers of a node hold, beside [`HELD_BYTES_ALWAYS`] of each queue.
 pub const HELD_BYTES_OF_ALL_MAX: u64 = 64 << 20;
 /// Most bytes of messages of a queue that are held; one more message may exceed them.
 pub const HELD_BYTES_MAX: u64 = 16 << 20;
+/// Bytes of messages that each queue may hold in any case; one more message may exceed them.
+pub const HELD_BYTES_ALWAYS: u64 = 64 << 10;
 
 /// The bytes that are held.
 #[derive(Clone, Debug, Default)]
@@ -36,8 +38,8 @@ pub(crate) struct Share {
 impl Share {
     /// Bytes that it may take more; 0: it has to give some first.
     pub(crate) fn room(&self) -> u64 {
-        let most = HELD_BYTES_MAX.min(self.budget.left());
-        most.saturating_sub(self.held).max(u64::from(self.held == 0))
+        let most = self.budget.left().clamp(HELD_BYTES_ALWAYS, HELD_BYTES_MAX);
+        most.saturating_sub(self.held)
     }
 
     pub(crate) fn take(&mut self, bytes: u64) {
@@ -72,20 +74,21 @@ mod tests {
         }
         let held: u64 = shares.iter().map(|share| share.held).sum();
         assert!(held <= HELD_BYTES_OF_ALL_MAX, "{held}");
-        assert_eq!(budget.share().room(), HELD_BYTES_OF_ALL_MAX - held, "some is left for one that comes");
+        let room = (HELD_BYTES_OF_ALL_MAX - held).max(HELD_BYTES_ALWAYS);
+        assert_eq!(budget.share().room(), room, "some is left for one that comes");
         drop(shares);
         assert_eq!(budget.left(), HELD_BYTES_OF_ALL_MAX);
     }
 
     #[test]
-    fn who_holds_nothing_may_take_a_message() {
+    fn who_holds_little_may_take_more() {
         let budget = Budget::default();
         let mut all = budget.share();
         all.take(HELD_BYTES_OF_ALL_MAX + 5);
         let mut other = budget.share();
-        assert_eq!((all.room(), other.room()), (0, 1));
+        assert_eq!((all.room(), other.room()), (0, HELD_BYTES_ALWAYS));
         other.take(3);
-        assert_eq!(other.room(), 0);
+        assert_eq!(other.room(), HELD_BYTES_ALWAYS - 3);
         all.give(HELD_BYTES_OF_ALL_MAX);
         assert_eq!(other.room(), HELD_BYTES_MAX - 3);
     }

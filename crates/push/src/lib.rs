@@ -42,6 +42,6 @@ pub mod target;
 #[cfg(test)]
 mod tests;
 
-pub use budget::{HELD_BYTES_MAX, HELD_BYTES_OF_ALL_MAX};
+pub use budget::{HELD_BYTES_ALWAYS, HELD_BYTES_MAX, HELD_BYTES_OF_ALL_MAX};
 pub use options::{Auditor, Options};
 pub use pushes::{Pushes, Pushing};

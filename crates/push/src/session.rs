@@ -24,6 +24,8 @@ use crate::pusher::{Ended, Pusher};
 
 /// Messages that are held for each push at a time, so that none waits for a commit of the log.
 const HELD_PER_PUSH: u32 = 4;
+/// Pause before a queue without room looks whether there is some.
+const ROOM_PAUSE: Duration = Duration::from_millis(500);
 /// Pause after a consumer could not be attached, or was lost.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Time for pushes on their way when a session ends; those that are left then go back to their queue.
@@ -168,15 +170,20 @@ impl<'p> Session<'p> {
             let most = usize::from(self.pusher.view.concurrency);
             let room = self.share.room();
             let listens = room > 0 || next == Next::Detached;
-            let at = if let Next::At(at) = next { Some(at) } else { None };
+            let at = match next {
+                Next::At(at) => Some(at),
+                // Nobody tells that others have given room.
+                _ if !listens => Some(Instant::now() + ROOM_PAUSE),
+                Next::Event | Next::Detached => None,
+            };
             tokio::select! {
                 biased;
                 () = stopped(stop) => return End::Stopped,
                 bytes = self.consumer.ready(most, room), if listens => {
                     // Others may have taken the room meanwhile.
                     let may_take = next == Next::Detached || bytes == 0 || self.share.room() > 0;
-                    if may_take && !self.take_event(most, bytes).await {
-                        return End::Lost;
+                    if may_take && let Some(end) = self.take_event(most, bytes, stop).await {
+                        return end;
                     }
                 }
                 Some(pushed) = self.pushes.join_next() => {
@@ -285,20 +292,30 @@ impl<'p> Session<'p> {
         }
     }
 
-    /// Takes in the event that is ready, at most so many messages and bytes; false: the consumer is lost.
-    async fn take_event(&mut self, messages: usize, bytes: u64) -> bool {
+    /// Takes in the event that is ready, at most so many messages and bytes; returns the end if it is one.
+    async fn take_event(
+        &mut self,
+        messages: usize,
+        bytes: u64,
+        stop: &mut watch::Receiver<bool>,
+    ) -> Option<End> {
         let bytes = bytes.min(self.share.room());
         // Others see it before it is read.
         self.share.take(bytes);
-        let event = self.consumer.next(messages, bytes).await;
+        let event = tokio::select! {
+            biased;
+            () = stopped(stop) => return Some(End::Stopped),
+            event = self.consumer.take_ready(messages, bytes) => event,
+        };
         self.share.give(bytes);
         match event {
-            Ok(Event::Delivered(messages)) => self.take(messages),
-            Ok(Event::Cancelled(receipts)) => {
+            Ok(Some(Event::Delivered(messages))) => (!self.take(messages)).then_some(End::Lost),
+            Ok(Some(Event::Cancelled(receipts))) => {
                 self.forget(&receipts);
-                true
+                None
             }
-            Ok(Event::Detached(_)) | Err(_) => false,
+            Ok(None) => None,
+            Ok(Some(Event::Detached(_))) | Err(_) => Some(End::Lost),
         }
     }
 
@@ -396,7 +413,7 @@ mod tests {
     use sluice_engine::settings::QueuePatch;
 
     use super::*;
-    use crate::budget::{HELD_BYTES_MAX, HELD_BYTES_OF_ALL_MAX};
+    use crate::budget::{HELD_BYTES_ALWAYS, HELD_BYTES_MAX, HELD_BYTES_OF_ALL_MAX};
     use crate::shared::Shared;
     use crate::target::Target;
     use crate::tests::{Bed, options};
@@ -422,12 +439,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_others_hold_all_bytes_one_message_is_taken_at_a_time() {
+    async fn where_others_hold_all_bytes_one_large_message_is_taken_at_a_time() {
         let url = "http://127.0.0.1:1/";
         let paused = QueuePatch { push_paused: Some(true), ..QueuePatch::default() };
         let bed = Bed::new(url, paused, options("127.0.0.0/8")).await;
-        for message in ["a", "b", "c"] {
-            bed.send(message).await;
+        for _ in 0..3 {
+            bed.send(&"a".repeat(HELD_BYTES_ALWAYS as usize)).await;
         }
         let view = bed.node.pushes(0).await.unwrap().pop().unwrap();
         let shared = Arc::new(Shared::new(options("127.0.0.0/8")));
@@ -436,13 +453,16 @@ mod tests {
         let target = Target::parse(url).unwrap();
         let pusher = Arc::new(Pusher::new(bed.node.clone(), shared, Default::default(), view, target));
         let mut session = Session::begin(&pusher).await.unwrap();
+        let (_stop, mut stop) = watch::channel(false);
         let bytes = session.consumer.ready(9, HELD_BYTES_MAX).await;
-        assert!(session.take_event(9, bytes).await);
+        assert!(session.take_event(9, bytes, &mut stop).await.is_none());
         assert_eq!((session.waiting.len(), session.share.room()), (1, 0));
         others.give(HELD_BYTES_OF_ALL_MAX);
         let bytes = session.consumer.ready(9, session.share.room()).await;
-        assert!(session.take_event(9, bytes).await);
+        assert!(session.take_event(9, bytes, &mut stop).await.is_none());
         assert_eq!(session.waiting.len(), 3);
+        // What was ready is gone.
+        assert!(session.take_event(9, 1, &mut stop).await.is_none());
     }
 
     #[test]

@@ -218,6 +218,22 @@ async fn a_consumer_hears_that_it_was_detached_and_that_messages_were_cancelled(
 }
 
 #[tokio::test]
+async fn who_takes_what_was_ready_does_not_wait_when_it_is_gone() {
+    let node = memory();
+    let mut consumer = attach(&node, &["jobs"], 10).await;
+    // More than a consumer is given the bytes of ahead.
+    let large = vec![b'x'; 700_000];
+    send(&node, "jobs", &[&large[..], &large[..], &large[..]]).await;
+    while consumer.ready(10, u64::MAX).await < 3 * large.len() as u64 {
+        tokio::task::yield_now().await;
+    }
+    node.queue_delete(DEFAULT, "jobs").await.unwrap();
+    assert!(consumer.ready(10, u64::MAX).await > 0);
+    let taking = async { while consumer.take_ready(10, u64::MAX).await.unwrap().is_some() {} };
+    tokio::time::timeout(Duration::from_secs(20), taking).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_consumer_that_comes_back_goes_on_with_what_it_held() {
     let node = memory();
     let mut first = attach(&node, &["jobs"], 10).await;
