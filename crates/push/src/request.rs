@@ -96,9 +96,16 @@ impl Template {
         let content_type = content_type.filter(|text| !text.is_empty());
         headers.insert(CONTENT_TYPE, content_type.unwrap_or(HeaderValue::from_static(OCTETS)));
         headers.insert(CONTENT_LENGTH, body.len().into());
-        pass_on(headers, blob.headers());
-        let details = message.details.iter().flat_map(|details| &details.headers);
-        pass_on(headers, details.map(|(name, value)| (&**name, &**value)));
+        let own: Vec<(&str, &str)> = message
+            .details
+            .iter()
+            .flat_map(|details| &details.headers)
+            .map(|(name, value)| (&**name, &**value))
+            .collect();
+        // Those of the server count, not what a sender says in their names.
+        let is_own = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+        pass_on(headers, blob.headers().filter(|(name, _)| !is_own(name)));
+        pass_on(headers, own.iter().copied());
         let mut put = |name: &'static str, text: &str| {
             if let Ok(value) = HeaderValue::from_str(text) {
                 headers.insert(name, value);
