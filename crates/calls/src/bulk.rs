@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sluice_engine::change::Verb;
 use sluice_engine::limit::Cost;
 use sluice_engine::{Error, NamespaceId};
@@ -12,7 +12,7 @@ use sluice_node::search::MessageFilter;
 use crate::access::Right;
 use crate::call::{Body, Done, How, Noted, Unary};
 use crate::changes::{
-    AtMs, Attempts, DelayMs, MessageCost, Priority, deliver, from_hex, missing_to, reasons,
+    AtMs, Attempts, DelayMs, MessageCost, Priority, audited, deliver, from_hex, missing_to, reasons,
 };
 use crate::error::{CallError, ErrorCode};
 use crate::fault::{Fault, Read};
@@ -53,12 +53,16 @@ pub struct Filter {
 
 impl From<&BulkRequest> for Filter {
     fn from(request: &BulkRequest) -> Filter {
-        let text = Some(request.filter.text()).filter(|_| *request.filter != MessageFilter::default());
         Filter {
             queue: Some(request.queue.to_string()),
-            r#where: text.map(|text| JsonObject(text.to_owned())),
+            r#where: condition(request).map(|text| JsonObject(text.to_owned())),
         }
     }
+}
+
+/// The condition of a bulk, as it was written; `None`: it is about all messages of its queue.
+fn condition(request: &BulkRequest) -> Option<&str> {
+    Some(request.filter.text()).filter(|_| *request.filter != MessageFilter::default())
 }
 
 /// A change of many messages.
@@ -297,7 +301,9 @@ impl From<&BulkView> for Bulk {
 fn noted(request: &BulkRequest) -> Noted {
     let mut details = reasons(&request.by, &request.why);
     details.insert("action".into(), request.action.verb().name().into());
-    details.insert("filter".into(), json!(Filter::from(request)));
+    let mut filter = Map::from_iter([("queue".to_owned(), json!(*request.queue))]);
+    filter.extend(condition(request).map(|text| ("where".to_owned(), audited(text).into())));
+    details.insert("filter".into(), filter.into());
     if let BulkAction::Move { to } = &request.action {
         details.insert("to".into(), to.as_str().into());
     }
@@ -305,6 +311,11 @@ fn noted(request: &BulkRequest) -> Noted {
         details.insert("per_second".into(), rate.into());
     }
     Noted { made: None, details: Some(details.into()), is_silent: request.dry_run }
+}
+
+/// The same of its end, without the words of whoever has begun it.
+fn noted_of_cancel(request: &BulkRequest) -> Noted {
+    noted(&BulkRequest { by: String::new(), why: String::new(), ..request.clone() })
 }
 
 fn bulk_id(text: &str) -> Result<u64, Error> {
@@ -372,7 +383,7 @@ impl Unary for Cancel {
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Bulk>, CallError> {
         let known = known(permit, Right::Operate)?;
         let view = permit.node().bulk_cancel(permit.namespace_id()?, known.id).await?;
-        Ok(Done { answer: Bulk::from(&view), how: How::Done, noted: noted(&view.request) })
+        Ok(Done { answer: Bulk::from(&view), how: How::Done, noted: noted_of_cancel(&view.request) })
     }
 }
 
@@ -390,8 +401,16 @@ mod tests {
             "filter": {"queue": "a", "where": r#"{"/state":"dead"}"#}});
         let done = noted(&read(body.clone()).unwrap());
         let expected = json!({"action": "move", "to": "b", "by": "ann", "per_second": 5,
-            "filter": {"queue": "a", "where": {"/state": "dead"}}});
+            "filter": {"queue": "a", "where": r#"{"/state":"dead"}"#}});
         assert_eq!((done.details, done.is_silent), (Some(expected), false));
+        let ended = noted_of_cancel(&read(body.clone()).unwrap()).details.unwrap();
+        assert_eq!((ended.get("by"), &ended["to"]), (None, &json!("b")), "ann has not ended it");
+        // Of texts that are long only the beginning: an entry has room for it.
+        let ids: Vec<String> = (0..500).map(|n| n.to_string()).collect();
+        let long = json!({"action": "hold", "why": "x".repeat(4_096),
+            "filter": {"queue": "a", "where": json!({"/id": {"in": ids}}).to_string()}});
+        let details = noted(&read(long).unwrap()).details.unwrap().to_string();
+        assert!(details.len() < 2_500 && details.contains('…'), "{details}");
         body["dry_run"] = true.into();
         assert!(noted(&read(body).unwrap()).is_silent);
     }

@@ -24,6 +24,8 @@ use crate::value::{Nothing, Within, words};
 
 /// Latest time in milliseconds that the engine can name in microseconds.
 const AT_MS_MAX: u64 = u64::MAX / 1_000;
+/// Most characters of a text of a caller in the audit log.
+const AUDITED_CHARS_MAX: usize = 1_000;
 
 /// A new priority, 0 to 9.
 pub(crate) type Priority = Within<0, { PRIORITY_MAX as u64 }>;
@@ -326,7 +328,15 @@ async fn change(
 /// log.
 pub(crate) fn reasons(by: &str, why: &str) -> Map<String, Value> {
     let given = [("by", by), ("why", why)].into_iter().filter(|(_, text)| !text.is_empty());
-    given.map(|(name, text)| (name.to_owned(), text.into())).collect()
+    given.map(|(name, text)| (name.to_owned(), audited(text).into())).collect()
+}
+
+/// A text that a caller has chosen, as it stands in the audit log: of a long one only the beginning.
+pub(crate) fn audited(text: &str) -> String {
+    match text.char_indices().nth(AUDITED_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
