@@ -158,7 +158,11 @@ fn add_state(table: &mut Table, m: &Stored) {
     table.field("deliveries", m.deliveries.to_string());
     table.field("sent", format!("{} ({})", time(m.sent_at_ms), relative(m.sent_at_ms)));
     if let Some(at) = m.deadline_ms {
-        let what = if m.state == "leased" { "lease ends" } else { "ready" };
+        let what = match &*m.state {
+            "leased" => "lease ends",
+            "held" => "ready at the earliest",
+            _ => "ready",
+        };
         table.field(what, format!("{} ({})", time(at), relative(at)));
     }
     if let Some(holder) = &m.holder {
