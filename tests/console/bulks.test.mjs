@@ -5,14 +5,17 @@ import { button, inDialog, makeDead, settled, worldOfFlows } from './support.mjs
 
 const { flow, call } = worldOfFlows();
 
-flow('a rate of 0 is refused beside its field, and changes nothing', async (page) => {
+flow('a rate of 0, or one that is no number, is refused beside its field, and changes nothing', async (page) => {
   await makeDead(call, 'never', Array(3).fill('smtp: 451'));
   await page.open('queues/never/dead');
   for (const [open, confirm] of [['Redrive all', 'Redrive all'], ['Delete', 'Delete']]) {
     await button(page, open).click();
-    await page.getByLabel('Messages per second').fill('0');
-    await inDialog(page, confirm).click();
-    await page.getByRole('dialog').locator('.hint').getByText('per_second: expected a number from 1').waitFor();
+    const said = page.getByRole('dialog').locator('.hint');
+    for (const [rate, refusal] of [['0', 'per_second: expected a number from 1'], ['100/s', 'Expected a whole number'], ['5-', 'Expected a whole number']]) {
+      await page.getByLabel('Messages per second').fill(rate);
+      await inDialog(page, confirm).click();
+      await said.getByText(refusal).waitFor();
+    }
     await inDialog(page, 'Close').click();
   }
   assert.equal((await call('GET', '/queues/never')).counts.dead, 3);
@@ -114,7 +117,7 @@ flow('a count that finds no place is tried again', async (page) => {
 
 flow('what is no filter is said beside its field, and neither searched for nor changed', async (page) => {
   await call('POST', '/queues/wide/messages', { messages: [{ payload: 'a', headers: { to: 'ann' } }, { payload: 'b' }] });
-  for (const [label, text] of [['Header', 'to=ann'], ['Filter', 'null'], ['Filter', '0'], ['Filter', '""'], ['Filter', '[]'], ['Filter', '{"/tags":']]) {
+  for (const [label, text] of [['Header', 'to=ann'], ['Filter', 'null'], ['Filter', '0'], ['Filter', '""'], ['Filter', '[]'], ['Filter', '{"/tags":'], ['Filter', '{"/size_bytes":{"ge":1},"/size_bytes":{"ge":9}}'], ['Filter', '{"/payload/id":9007199254740993}']]) {
     await page.open('queues/wide/messages');
     await settled(page);
     await page.getByLabel(label, { exact: true }).fill(text);
@@ -127,4 +130,49 @@ flow('what is no filter is said beside its field, and neither searched for nor c
   await page.getByLabel('Header').fill('to: ann');
   await page.getByText('Looked at 2 of 2 messages.').waitFor();
   assert.equal(await page.locator('tbody tr').count(), 1);
+});
+
+flow('a bulk is followed on when the server did not answer for a while', async (page) => {
+  await call('POST', '/queues/followed/messages', { payload: 'a' });
+  let asked = 0;
+  await page.route('**/v1/bulk/*', (route) => {
+    asked += 1;
+    if (asked === 2) return route.abort();
+    return asked === 3 ? route.fulfill({ status: 503, json: { error: { code: 'no_leader', message: 'nobody leads' } } }) : route.continue();
+  });
+  await page.open('queues/followed/messages');
+  await page.getByLabel('Change all that match').selectOption('hold');
+  await button(page, 'Preview…').click();
+  await page.getByText('1 message').first().waitFor();
+  await inDialog(page, 'Hold all').click();
+  await page.getByText('1 message changed.').waitFor();
+  assert.ok(asked > 3);
+});
+
+flow('a dialog stays when somebody clicks beside it, and says which message it is about', async (page) => {
+  const { ids: [id] } = await call('POST', '/queues/beside/messages', { messages: [{ payload: 'a' }] });
+  await page.open(`messages/${id}`);
+  await button(page, 'Cancel').click();
+  await page.getByRole('dialog').getByRole('heading', { name: `Cancel ${id}` }).waitFor();
+  await page.mouse.click(5, 5);
+  await inDialog(page, 'Cancel the message').click();
+  await page.waitForURL(/messages(\?|$)/);
+  assert.equal((await call('GET', '/queues/beside')).counts.ready, 0);
+});
+
+flow('a message whose outcome is unknown is sent again under the same key', async (page) => {
+  const keys = [];
+  await page.route('**/v1/queues/twice/messages', async (route) => {
+    keys.push(route.request().headers()['idempotency-key']);
+    const answer = await route.fetch();
+    await (keys.length === 1 ? route.fulfill({ status: 503, json: { error: { code: 'outcome_unknown', message: 'it may be stored' } } }) : route.fulfill({ response: answer }));
+  });
+  await page.open('send?queue=twice');
+  await page.getByLabel('Payload', { exact: true }).fill('a');
+  await button(page, 'Send').click();
+  await page.getByRole('alert').getByText('it may be stored').waitFor();
+  await button(page, 'Send').click();
+  await page.getByText('Sent as').waitFor();
+  assert.equal(keys[0], keys[1]);
+  assert.equal((await call('GET', '/queues/twice')).counts.ready, 1);
 });

@@ -209,6 +209,7 @@ flow('edit a document while somebody else writes it', async (page) => {
   await page.getByRole('link', { name: 'config/web' }).click();
   await button(page, 'Edit').click();
   await page.getByLabel('Content', { exact: true }).fill('{"colour":"blue"}');
+  assert.equal(await page.getByRole('heading', { name: 'Versions that are kept' }).count(), 0, 'another version would end the edit');
   await write('green');
   await button(page, 'Save').click();
   await page.getByText('Somebody else was faster.').waitFor();

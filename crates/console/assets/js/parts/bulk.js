@@ -4,7 +4,7 @@
 import { Action, api, capital, counted, html, number, readNumber, useHere } from '../kit.js';
 import { BLANK_CHANGE, CHANGES, TO, WHY, readChange } from './changes.js';
 
-export const RATE = { name: 'per_second', label: 'Messages per second', type: 'number', min: 1, max: 100000, aside: true, hint: 'Empty: as fast as possible.' };
+export const RATE = { name: 'per_second', label: 'Messages per second', type: 'number', aside: true, hint: 'Empty: as fast as possible.' };
 
 /**
  * What may be changed, what is asked for it, whether it drops something, and the right beside that to
@@ -23,10 +23,11 @@ export const BULK_VERBS = {
 const POLL_MS = 300;
 const pause = () => new Promise((resolve) => setTimeout(resolve, POLL_MS));
 
-/** Waits for the end of a bulk; `report` hears how far it is. */
+/** Waits for the end of a bulk, which goes on while nobody answers; `report` hears how far it is. */
 async function follow(p, { bulk }, { report, signal } = {}) {
+  let state = { state: 'running', scanned: 0, changed: 0 };
   for (;;) {
-    const state = await api.get(`${p}/bulk/${bulk}`);
+    state = await api.getOr(state, `${p}/bulk/${bulk}`, {}, [0, 503]);
     if (state.state !== 'running') return state;
     report?.({ done: state.scanned, total: state.total, text: `${number(state.changed)} changed of ${number(state.scanned)} looked at` });
     if (signal?.aborted) return api.remove(`${p}/bulk/${bulk}`);

@@ -4,9 +4,9 @@ import { given, readDuration, readList, readNumber, readText } from '../kit.js';
 
 export const TO = { name: 'to', label: 'To queue', required: true };
 export const CHANGES = [
-  { name: 'priority', label: 'Priority', type: 'number', min: 0, max: 9 },
+  { name: 'priority', label: 'Priority', type: 'number' },
   { name: 'delay_ms', label: 'Delay from now', hint: 'Such as 30s or 1h; 0: ready now.' },
-  { name: 'max_attempts', label: 'Maximum attempts', type: 'number', min: 1 },
+  { name: 'max_attempts', label: 'Maximum attempts', type: 'number' },
   { name: 'tags', label: 'Tags', hint: 'Separated by commas; they replace all tags.' },
 ];
 export const WHY = { name: 'why', label: 'Why', wide: true, aside: true, hint: 'Stands in the history of each message.' };

@@ -5,7 +5,7 @@ import { useApp } from '../app.js';
 import { Fields, useForm } from './fields.js';
 import { Loading, Problem } from './basics.js';
 
-/** A modal dialog. Escape, the button, and links in it close it; the focus goes back to where it was. */
+/** A modal dialog. Escape, the button and links in it close it, the palette a click beside it too. */
 export function Dialog({ title, onClose, children, kind = '' }) {
   const ref = useRef(null);
   // Before the next key comes: what is typed right after ⌘K belongs to the palette.
@@ -15,7 +15,7 @@ export function Dialog({ title, onClose, children, kind = '' }) {
     return () => (before?.isConnected ? before : document.getElementById('view'))?.focus();
   }, []);
   return html`<dialog ref=${ref} class=${kind} aria-label=${title} onClose=${onClose}
-    onClick=${(event) => (event.target === ref.current || event.target.closest('a')) && ref.current.close()}>
+    onClick=${(event) => ((kind && event.target === ref.current) || event.target.closest('a')) && ref.current.close()}>
     <div class="dialog-body">
       ${kind !== 'palette' && html`<h2>${title}</h2>`}
       ${children}
@@ -126,10 +126,7 @@ export function Action({ label, right, at, kind = '', disabled, ...dialog }) {
   return html`<button type="button" class=${dialog.danger ? 'danger-quiet' : kind} disabled=${disabled} onClick=${open}>${label}</button>`;
 }
 
-/**
- * The place of the dialog that an action has opened. It is not within the view, which may change or go while
- * the action runs.
- */
+/** The place of the dialog of an action: not within the view, which may go while the action runs. */
 export const ActionHost = ({ dialog, onClose }) => dialog && html`<${ActionDialog} ...${dialog} onClose=${onClose} />`;
 
 /** A button that acts at once, for what can be undone by its counterpart. */

@@ -6,7 +6,7 @@ export const DOCUMENT_FIELDS = [
   { name: 'content', label: 'Content', type: 'textarea', rows: 14, wide: true },
   { name: 'content_type', label: 'Content type' },
   { name: 'ttl_ms', label: 'Ends after', hint: 'Such as 1h; empty: it stays. Counts anew from each write.' },
-  { name: 'history', label: 'Former versions that are kept', type: 'number', min: 0, max: 100 },
+  { name: 'history', label: 'Former versions that are kept', type: 'number' },
   { name: 'attributes', label: 'Attributes', type: 'textarea', rows: 2, wide: true, hint: 'One "name: value" a line, or JSON.' },
 ];
 

@@ -30,8 +30,9 @@ function Control({ field, value, id, describedBy, invalid, onInput }) {
     return html`<textarea ...${common} rows=${field.rows ?? 4} spellcheck=${false} value=${value} onInput=${takeLines} placeholder=${field.placeholder}></textarea>`;
   }
   if (field.type === 'file') return html`<input ...${common} type="file" onChange=${(event) => onInput(event.currentTarget.files[0])} />`;
-  const type = { number: 'number', password: 'password', search: 'search' }[field.type] ?? 'text';
-  return html`<input ...${common} type=${type} value=${value} min=${field.min} max=${field.max} onInput=${take} autocomplete="off" placeholder=${field.placeholder} />`;
+  // The browser's own would hide what is no number.
+  const numeric = field.type === 'number';
+  return html`<input ...${common} type=${numeric ? 'text' : field.type} inputmode=${numeric && 'numeric'} value=${value} onInput=${take} autocomplete="off" placeholder=${field.placeholder} />`;
 }
 
 /** A text in which parts between backticks are code. */
@@ -83,17 +84,20 @@ export function readNumber(name, text) {
 export function readDuration(name, text) {
   if (empty(text)) return undefined;
   const value = parseDuration(text);
-  if (Number.isNaN(value)) throw fault(name, `Expected a duration such as 500ms, 30s, 5m, 2h or 1d12h, got "${text}"`);
+  if (Number.isNaN(value)) throw fault(name, `Expected a duration such as 500ms, 30s or 1d12h, got "${text}"`);
   return value;
 }
 
 export const readText = (text) => (empty(text) ? undefined : text);
 
-/** The value of a JSON text. */
+/** The value of a JSON text, with the numbers that it has. */
 export function readJson(name, text) {
   if (empty(text)) return undefined;
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, (_, value) => {
+      if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw Error(`${value} is beyond 2^53`);
+      return value;
+    });
   } catch (error) {
     throw fault(name, `Expected JSON: ${error.message}`);
   }

@@ -5,14 +5,14 @@ import { Action, api, duration, exactDuration, given, html, number, readDuration
 export const rateText = (rate) => rate && `${number(rate.count)} per ${duration(rate.period_ms)}${rate.burst ? `, burst ${number(rate.burst)}` : ''}`;
 
 const rateFields = (name, label) => [
-  { name: `${name}_count`, label: `${label}: deliveries`, type: 'number', min: 1 },
+  { name: `${name}_count`, label: `${label}: deliveries`, type: 'number' },
   { name: `${name}_period`, label: `${label}: in`, hint: 'Such as 1s or 1m.' },
-  { name: `${name}_burst`, label: `${label}: burst`, type: 'number', min: 1, hint: 'Empty: as many as the deliveries.' },
+  { name: `${name}_burst`, label: `${label}: burst`, type: 'number', hint: 'Empty: as many as the deliveries.' },
 ];
 
 const FIELDS = [
-  { name: 'in_flight', label: 'In flight, of all queues', type: 'number', min: 1, hint: 'Empty: not limited. The same for all parts.' },
-  { name: 'in_flight_per_key', label: 'In flight, per limit key', type: 'number', min: 1 },
+  { name: 'in_flight', label: 'In flight, of all queues', type: 'number', hint: 'Empty: not limited. The same for all parts.' },
+  { name: 'in_flight_per_key', label: 'In flight, per limit key', type: 'number' },
   ...rateFields('rate', 'Rate'),
   ...rateFields('rate_per_key', 'Rate per key'),
 ];

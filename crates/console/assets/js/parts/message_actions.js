@@ -29,6 +29,6 @@ export function MessageActions({ message, reload }) {
   return html`
     ${can('propose', here) && html`<a class="button" href=${to('send', {}, { from: message.id })}>Edit and resend</a>`}
     ${shown.map((one) => html`<${Action} key=${one.verb} label=${capital(one.verb)} confirm=${`${capital(one.verb)} the message`} right="operate" at=${here}
-      danger=${one.danger} kind=${one.kind} title=${`${capital(one.verb)} this message`} fields=${[...(one.fields ?? []), WHY]} initial=${BLANK_CHANGE}
+      danger=${one.danger} kind=${one.kind} title=${`${capital(one.verb)} ${message.id}`} fields=${[...(one.fields ?? []), WHY]} initial=${BLANK_CHANGE}
       body=${() => html`<p>${one.says}</p>`} run=${run(one.verb)} onDone=${reload} />`)}`;
 }

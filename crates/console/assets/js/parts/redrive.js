@@ -1,5 +1,4 @@
-// Redriving and deleting dead letters, at a rate too: by the server, also when this page is closed. Those of one
-// error by a bulk.
+// Redriving and deleting dead letters, at a rate too, by the server; those of one error by a bulk.
 
 import { Action, api, counted, cut, html, readNumber } from '../kit.js';
 import { BulkAction, RATE } from './bulk.js';

@@ -1,4 +1,4 @@
-// The dead letters of a queue, grouped by the text of their last error; a group can be redriven at a rate.
+// The dead letters of a queue, grouped by the text of their last error.
 
 import { Card, Empty, Loaded, Pages, Quick, Table, api, cut, html, number, setSearch, useGet, useHere, useLoad } from '../kit.js';
 import { Matching } from '../parts/matching.js';

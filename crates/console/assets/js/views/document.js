@@ -101,7 +101,7 @@ export default function Document() {
         ['ETag', html`<span class="mono">${data.document.etag}</span>`],
         ...Object.entries(data.document.attributes ?? {}).map(([name, value]) => [`attribute ${name}`, value]),
       ]} /></${Card}>
-      <${Versions} versions=${data.versions} shown=${data.document.version} />
-      <${Attachments} url=${url} ...${data.files} onDone=${state.reload} />`}
+      ${!editing && html`<${Versions} versions=${data.versions} shown=${data.document.version} />
+        <${Attachments} url=${url} ...${data.files} onDone=${state.reload} />`}`}
     </${Loaded}>`;
 }

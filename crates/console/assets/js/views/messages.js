@@ -2,6 +2,7 @@
 
 import { Empty, Field, Loaded, Pages, api, fault, html, readJson, readText, setSearch, useGet, useHere, useState } from '../kit.js';
 import { BulkAction, BULK_VERBS } from '../parts/bulk.js';
+import { readTree } from '../parts/json_tree.js';
 import { Matching } from '../parts/matching.js';
 import { MessageTable } from '../parts/message_table.js';
 import { QueueFrame } from '../parts/queue_frame.js';
@@ -27,6 +28,7 @@ function headerOf(text) {
 function writtenFilter(text) {
   const filter = readJson('where', text);
   if (filter?.constructor !== Object) throw fault('where', `Expected a filter as a JSON object, got "${text}"`);
+  if (readTree(text).twice) throw fault('where', 'Expected each name once: use and, or or');
   return filter;
 }
 

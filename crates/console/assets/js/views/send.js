@@ -20,17 +20,22 @@ const asSent = (original) => ({
 });
 
 /** What a message has that the form does not. */
-const leftOut = ({ unique_key: unique, state }, { parents, children, chain, on_failure: failure }) => [
-  unique && `its unique key ${unique}`,
-  state === 'delayed' && 'its delay',
-  parents?.length && 'the messages that it waits for',
-  children?.length && 'the messages that wait for it',
-  chain?.length && `its chain to ${chain.join(', ')}`,
-  failure && `its step to ${failure} if it fails`,
-].filter(Boolean).join('; ');
+const leftOut = ({ unique_key: unique, state, payload_damaged: damaged }, flow) => {
+  const { parents, children, chain, on_failure: failure } = flow ?? {};
+  return [
+    damaged && 'its payload, which is damaged',
+    !flow && 'its flow, which is not known',
+    unique && `its unique key ${unique}`,
+    state === 'delayed' && 'its delay',
+    parents?.length && 'the messages that it waits for',
+    children?.length && 'the messages that wait for it',
+    chain?.length && `its chain to ${chain.join(', ')}`,
+    failure && `its step to ${failure} if it fails`,
+  ].filter(Boolean).join('; ');
+};
 
 function Form({ original, flow, queue }) {
-  const { p, can } = useHere();
+  const { p, can, by } = useHere();
   const form = useForm({ queue: queue ?? '', cancel_original: false, ...BLANK_MESSAGE, ...(original && { ...writeMessage(asSent(original)), queue: original.queue }) });
   const [state, setState] = useState({ error: null });
   const [key, setKey] = useState(api.requestKey);
@@ -43,11 +48,11 @@ function Form({ original, flow, queue }) {
     setState({ error: null, busy: true });
     try {
       const { id } = await api.post(`${p}${api.path('queues', target)}/messages`, readMessage({ ...form.values, ...(proposes && { hold: true }) }), { headers: { 'Idempotency-Key': key } });
-      setState({ id, note: mayCancel && form.values.cancel_original ? await cancelled(p, original) : '' });
+      setState({ id, note: mayCancel && form.values.cancel_original ? await cancelled(p, original, by) : '' });
       setKey(api.requestKey());
     } catch (error) {
       setState({ error });
-      if (error.status) setKey(api.requestKey());
+      if (error.status < 500) setKey(api.requestKey());
     }
   };
   return html`<form onSubmit=${submit} noValidate>
@@ -60,9 +65,9 @@ function Form({ original, flow, queue }) {
   </form>`;
 }
 
-async function cancelled(p, { id, version }) {
+async function cancelled(p, { id, version }, by) {
   try {
-    await api.post(`${p}${api.path('messages', id)}/cancel`, { version, why: 'edited and sent again' });
+    await api.post(`${p}${api.path('messages', id)}/cancel`, { by, version, why: 'edited and sent again' });
     return 'The original is deleted.';
   } catch (error) {
     return `The original stays: ${error.message}`;
@@ -71,7 +76,7 @@ async function cancelled(p, { id, version }) {
 
 async function load(p, id, signal) {
   if (!id) return {};
-  const [original, flow] = await Promise.all([api.get(p + api.path('messages', id), { signal }), api.getOr({}, p + api.path('flows', id), { signal })]);
+  const [original, flow] = await Promise.all([api.get(p + api.path('messages', id), { signal }), api.getOr(null, p + api.path('flows', id), { signal })]);
   return { original, flow };
 }
 

@@ -14,7 +14,7 @@ function kindOf(name, schema) {
   if (schema.enum) return { type: 'select', options: schema.enum };
   if (has(schema, 'boolean')) return { type: 'select', options: ['false', 'true'] };
   if (isDuration(name)) return { hint: `${schema.description} Such as 500ms, 30s, 1h30m.` };
-  if (has(schema, 'integer')) return { type: 'number', min: schema.minimum, max: schema.maximum };
+  if (has(schema, 'integer')) return { type: 'number' };
   if (AS_JSON.includes(name)) return { type: 'textarea', wide: true, rows: 3 };
   return {};
 }
