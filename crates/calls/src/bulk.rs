@@ -188,7 +188,7 @@ impl Unary for Start {
             | BulkAction::Deny
             | BulkAction::Set { .. } => {}
         }
-        let noted = noted(&request);
+        let noted = noted(&request, reasons(&request.by, &request.why));
         let bulk = id_text(permit.node().bulk_start(request).await?.id);
         let noted = Noted { made: Some(bulk.clone()), ..noted };
         Ok(Done { answer: Started { bulk }, how: How::Begun, noted })
@@ -297,9 +297,8 @@ impl From<&BulkView> for Bulk {
 }
 
 /// The record of a bulk in the audit log, beside its id, which is forgotten some time after the end. One
-/// that only counts changes nothing.
-fn noted(request: &BulkRequest) -> Noted {
-    let mut details = reasons(&request.by, &request.why);
+/// that only counts changes nothing. `details` has what is recorded of the caller's own words.
+fn noted(request: &BulkRequest, mut details: Map<String, Value>) -> Noted {
     details.insert("action".into(), request.action.verb().name().into());
     let mut filter = Map::from_iter([("queue".to_owned(), json!(*request.queue))]);
     filter.extend(condition(request).map(|text| ("where".to_owned(), audited(text).into())));
@@ -311,11 +310,6 @@ fn noted(request: &BulkRequest) -> Noted {
         details.insert("per_second".into(), rate.into());
     }
     Noted { made: None, details: Some(details.into()), is_silent: request.dry_run }
-}
-
-/// The same of its end, without the words of whoever has begun it.
-fn noted_of_cancel(request: &BulkRequest) -> Noted {
-    noted(&BulkRequest { by: String::new(), why: String::new(), ..request.clone() })
 }
 
 fn bulk_id(text: &str) -> Result<u64, Error> {
@@ -383,7 +377,8 @@ impl Unary for Cancel {
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Bulk>, CallError> {
         let known = known(permit, Right::Operate)?;
         let view = permit.node().bulk_cancel(permit.namespace_id()?, known.id).await?;
-        Ok(Done { answer: Bulk::from(&view), how: How::Done, noted: noted_of_cancel(&view.request) })
+        // The words in the request are those of whoever has begun it.
+        Ok(Done { answer: Bulk::from(&view), how: How::Done, noted: noted(&view.request, Map::new()) })
     }
 }
 
@@ -399,20 +394,28 @@ mod tests {
     fn the_audit_log_records_what_a_bulk_does_and_nothing_of_one_that_counts() {
         let mut body = json!({"action": "move", "to": "b", "by": "ann", "per_second": 5,
             "filter": {"queue": "a", "where": r#"{"/state":"dead"}"#}});
-        let done = noted(&read(body.clone()).unwrap());
+        let begun = |body: Value| {
+            let request = read(body).unwrap();
+            noted(&request, reasons(&request.by, &request.why))
+        };
+        let done = begun(body.clone());
         let expected = json!({"action": "move", "to": "b", "by": "ann", "per_second": 5,
             "filter": {"queue": "a", "where": r#"{"/state":"dead"}"#}});
         assert_eq!((done.details, done.is_silent), (Some(expected), false));
-        let ended = noted_of_cancel(&read(body.clone()).unwrap()).details.unwrap();
-        assert_eq!((ended.get("by"), &ended["to"]), (None, &json!("b")), "ann has not ended it");
+        // As deep as a request may be: an entry that has it within can be read still.
+        let deep = format!(r#"{{"/payload":{{"eq":{}{}}}}}"#, "[".repeat(120), "]".repeat(120));
+        let filter = json!({"queue": "a", "where": deep});
+        let details = begun(json!({"action": "hold", "filter": filter})).details.unwrap();
+        let entry = json!({"entry": {"details": details}}).to_string();
+        assert!(serde_json::from_str::<Value>(&entry).is_ok(), "{entry}");
         // Of texts that are long only the beginning: an entry has room for it.
         let ids: Vec<String> = (0..500).map(|n| n.to_string()).collect();
         let long = json!({"action": "hold", "why": "x".repeat(4_096),
             "filter": {"queue": "a", "where": json!({"/id": {"in": ids}}).to_string()}});
-        let details = noted(&read(long).unwrap()).details.unwrap().to_string();
+        let details = begun(long).details.unwrap().to_string();
         assert!(details.len() < 2_500 && details.contains('…'), "{details}");
         body["dry_run"] = true.into();
-        assert!(noted(&read(body).unwrap()).is_silent);
+        assert!(begun(body).is_silent);
     }
 
     fn read(body: Value) -> Read<BulkRequest> {
@@ -469,6 +472,20 @@ mod tests {
             let error = from_value::<Start>(body).unwrap_err().to_string();
             assert!(error.contains("100000"), "{error}");
         }
+    }
+
+    #[tokio::test]
+    async fn who_ends_a_bulk_is_not_recorded_with_the_words_of_whoever_began_it() {
+        let server = Open::new();
+        server.send("a", b"x").await;
+        let start = json!({"action": "hold", "by": "ann", "filter": {"queue": "a"}});
+        let start = from_value::<Start>(start).unwrap();
+        let begun = start.run(&server.permit(Operation::BulkStart, "")).await.unwrap();
+        assert_eq!(begun.noted.details.unwrap()["by"], "ann");
+        let id = begun.answer.bulk;
+        let ended = Cancel {}.run(&server.permit(Operation::BulkCancel, &id)).await.unwrap();
+        let details = ended.noted.details.unwrap();
+        assert_eq!((details.get("by"), &details["filter"]["queue"]), (None, &json!("a")));
     }
 
     #[tokio::test]

@@ -16,7 +16,7 @@ use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
 use crate::access::Right;
 use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
-use crate::fault::{Fault, Read};
+use crate::fault::{Fault, Read, clip_to};
 use crate::payload::Tags;
 use crate::permit::Permit;
 use crate::schema::inline_schemas;
@@ -333,10 +333,7 @@ pub(crate) fn reasons(by: &str, why: &str) -> Map<String, Value> {
 
 /// A text that a caller has chosen, as it stands in the audit log: of a long one only the beginning.
 pub(crate) fn audited(text: &str) -> String {
-    match text.char_indices().nth(AUDITED_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    clip_to(AUDITED_CHARS_MAX, text)
 }
 
 #[cfg(test)]

@@ -165,11 +165,13 @@ impl de::Error for Box<Fault> {
 
 /// Foreign text in an error is cut, so that an error never grows with its cause.
 pub fn clip(text: &str) -> String {
-    const CHARS_MAX: usize = 64;
-    if text.chars().nth(CHARS_MAX).is_none() {
-        return text.to_owned();
+    clip_to(64, text)
+}
+
+/// The first `chars_max` characters of a text, and a mark if there are more.
+pub(crate) fn clip_to(chars_max: usize, text: &str) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
-    let mut cut: String = text.chars().take(CHARS_MAX).collect();
-    cut.push('…');
-    cut
 }
