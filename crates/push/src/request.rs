@@ -96,16 +96,10 @@ impl Template {
         let content_type = content_type.filter(|text| !text.is_empty());
         headers.insert(CONTENT_TYPE, content_type.unwrap_or(HeaderValue::from_static(OCTETS)));
         headers.insert(CONTENT_LENGTH, body.len().into());
-        let own: Vec<(&str, &str)> = message
-            .details
-            .iter()
-            .flat_map(|details| &details.headers)
-            .map(|(name, value)| (&**name, &**value))
-            .collect();
-        // Those of the server count, not what a sender says in their names.
-        let is_own = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
-        pass_on(headers, blob.headers().filter(|(name, _)| !is_own(name)));
-        pass_on(headers, own.iter().copied());
+        let details = message.details.iter().flat_map(|details| &details.headers);
+        let own = details.map(|(name, value)| (&**name, &**value));
+        pass_on(headers, without(blob.headers(), own.clone()));
+        pass_on(headers, own);
         let mut put = |name: &'static str, text: &str| {
             if let Ok(value) = HeaderValue::from_str(text) {
                 headers.insert(name, value);
@@ -138,9 +132,24 @@ fn pass_on<'a>(headers: &mut HeaderMap, of_message: impl Iterator<Item = (&'a st
     }
 }
 
+/// The headers of a sender but those with names of the server's own, which count alone.
+fn without<'a>(
+    of_sender: impl Iterator<Item = (&'a str, &'a str)>,
+    own: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    of_sender.filter(move |(name, _)| !own.clone().any(|(other, _)| other.eq_ignore_ascii_case(name)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sender_cannot_speak_in_the_name_of_a_header_of_the_server() {
+        let of_sender = [("Sluice-Dead", "0"), ("to", "ann")].into_iter();
+        let left: Vec<_> = without(of_sender, [("sluice-dead", "1")].into_iter()).collect();
+        assert_eq!(left, [("to", "ann")]);
+    }
 
     #[test]
     fn headers_that_differ_in_case_are_all_passed_on_but_for_a_trace() {
