@@ -30,7 +30,7 @@ function Control({ field, value, id, describedBy, invalid, onInput }) {
     return html`<textarea ...${common} rows=${field.rows ?? 4} spellcheck=${false} value=${value} onInput=${takeLines} placeholder=${field.placeholder}></textarea>`;
   }
   if (field.type === 'file') return html`<input ...${common} type="file" onChange=${(event) => onInput(event.currentTarget.files[0])} />`;
-  // The browser's own would hide what is no number.
+  // A number input hides what is no number.
   const numeric = field.type === 'number';
   return html`<input ...${common} type=${numeric ? 'text' : field.type} inputmode=${numeric && 'numeric'} value=${value} onInput=${take} autocomplete="off" placeholder=${field.placeholder} />`;
 }
@@ -90,12 +90,12 @@ export function readDuration(name, text) {
 
 export const readText = (text) => (empty(text) ? undefined : text);
 
-/** The value of a JSON text, with the numbers that it has. */
+/** The value of a JSON text; numbers that are rounded are refused. */
 export function readJson(name, text) {
   if (empty(text)) return undefined;
   try {
     return JSON.parse(text, (_, value) => {
-      if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw Error(`${value} is beyond 2^53`);
+      if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw Error('a number is beyond 2^53');
       return value;
     });
   } catch (error) {
